@@ -1,0 +1,32 @@
+# `make demo` and `make test` need nothing but python3 (3.11 or later), pip, make and a compiler.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+.PHONY: demo test check bench references clean
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results/demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+references: $(STAMP)
+	$(BIN)/python scripts/make_references.py
+
+clean:
+	rm -rf $(VENV) results site build

@@ -1,0 +1,290 @@
+"""What a neuron computes: value, derivatives, parity, homogeneity, smoothness.
+
+An activation is a small immutable object, so that it can be a static argument of a compiled function. Three families
+have Gaussian expectations in closed form (`Erf`, `PiecewiseLinear`, `Polynomial`); every other one is `Smooth`.
+
+>>> get("softplus:2").steepness
+2.0
+>>> get("relu").homogeneity
+1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from numpy.polynomial import hermite_e
+
+Parity = Literal["odd", "even"] | None
+Derivatives = tuple[Float[Array, "*shape"], ...]
+
+INFINITELY_SMOOTH = math.inf
+HIGHEST_ORDER = 4
+"""Derivatives are given up to this order: the Hessian of a population loss needs four."""
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A scalar function σ applied by every neuron of a layer.
+
+    **Attributes**
+
+    - `name`: what a user types, e.g. `"tanh:0.5"`.
+    - `parity`: `"odd"` (σ(-x) = -σ(x)), `"even"` (σ(-x) = σ(x)) or `None`.
+    - `homogeneity`: the p for which σ(c x) = c^p σ(x) for every c > 0, or `None`.
+    - `smoothness`: how many continuous derivatives σ has (0 for ReLU, infinite for erf).
+    - `steepness`: 1 / (distance from the real line at which σ stops being analytic, in units where tanh(x) has
+      π/2): the scale on which quadrature has to resolve σ.
+    - `growth`: the degree of the polynomial that bounds σ at infinity.
+    """
+
+    name: str
+    parity: Parity = None
+    homogeneity: int | None = None
+    smoothness: float = INFINITELY_SMOOTH
+    steepness: float = 1.0
+    growth: int = 0
+
+    def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
+        """(σ(x), σ'(x), …) up to `order` ≤ 4."""
+        raise NotImplementedError
+
+    def __call__(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return self.derivatives(jnp.asarray(x, float), 0)[0]
+
+
+@dataclass(frozen=True)
+class Erf(Activation):
+    """σ(x) = erf(x/√2), the distribution function of N(0, 1) stretched to (-1, 1)."""
+
+    name: str = "erf"
+    parity: Parity = "odd"
+
+    def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
+        """σ' = √(2/π) exp(-x²/2); each further one multiplies by a Hermite polynomial."""
+        first = math.sqrt(2 / math.pi) * jnp.exp(-(x**2) / 2)
+        values = (
+            jax.lax.erf(x / math.sqrt(2)),
+            first,
+            -x * first,
+            (x**2 - 1) * first,
+            (3 * x - x**3) * first,
+        )
+        return values[: order + 1]
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(Activation):
+    """σ(x) = slope·x + kink·|x|: ReLU is (½, ½), the absolute value (0, 1), the identity (1, 0)."""
+
+    slope: float = 0.0
+    kink: float = 0.0
+    homogeneity: int | None = 1
+    growth: int = 1
+
+    def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
+        """Derivatives where they exist; at x = 0 a kinked σ gets the mean of both sides, and 0 from order 2 on."""
+        zero = jnp.zeros_like(x)
+        first = self.slope + self.kink * jnp.sign(x)
+        return (self.slope * x + self.kink * jnp.abs(x), first, zero, zero, zero)[: order + 1]
+
+
+@dataclass(frozen=True)
+class Polynomial(Activation):
+    """σ = Σ_m coefficients[m] He_m in probabilists' Hermite polynomials."""
+
+    coefficients: tuple[float, ...] = ()
+
+    def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
+        """He_m' = m He_{m-1}; values by the three-term recurrence He_{m+1} = x He_m - m He_{m-1}."""
+        basis = [jnp.ones_like(x), x]
+        for m in range(1, len(self.coefficients) - 1):
+            basis.append(x * basis[m] - m * basis[m - 1])
+        values = []
+        coefficients = list(self.coefficients)
+        for _ in range(order + 1):
+            terms = [c * basis[m] for m, c in enumerate(coefficients) if c != 0]
+            values.append(sum(terms, start=jnp.zeros_like(x)))
+            coefficients = [m * c for m, c in enumerate(coefficients)][1:]
+        return tuple(values)
+
+
+@dataclass(frozen=True)
+class Smooth(Activation):
+    """Any smooth function, with `formula(x)` giving the value and four derivatives."""
+
+    formula: Callable[[Array], Derivatives] = field(kw_only=True)
+
+    def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
+        """What `formula` gives, cut at `order`."""
+        return self.formula(x)[: order + 1]
+
+
+def from_function(
+    function: Callable[[Array], Array],
+    name: str = "custom",
+    *,
+    parity: Parity = None,
+    steepness: float = 1.0,
+    growth: int = 1,
+) -> Smooth:
+    """An activation from any smooth elementwise JAX function; its derivatives come from automatic differentiation.
+
+    `steepness` and `growth` tell the quadrature what to resolve (see `Activation`); its error estimate tells whether
+    they were right. `parity` is used as a symmetry of the network, so state it only where it holds exactly.
+
+    >>> import jax.numpy as jnp
+    >>> from_function(jnp.sin, "sin", parity="odd")(0.5)
+    Array(0.47942554, dtype=float64)
+    """
+
+    def formula(x: Array) -> Derivatives:
+        functions = [function]
+        for _ in range(HIGHEST_ORDER):
+            functions.append(_derivative(functions[-1]))
+        return tuple(f(x) for f in functions)
+
+    return Smooth(name, parity=parity, steepness=steepness, growth=growth, formula=formula)
+
+
+def _derivative(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda x: jax.jvp(function, (x,), (jnp.ones_like(x),))[1]
+
+
+def _logistic_derivatives(x: Array) -> Derivatives:
+    """s = 1/(1+e^-x) and its derivatives; s(1-s) from e^-|x| so that no digits are lost in the tails."""
+    tail = jnp.exp(-jnp.abs(x))
+    s = jnp.where(x >= 0, 1.0, tail) / (1 + tail)
+    p = tail / (1 + tail) ** 2
+    return s, p, p * (1 - 2 * s), p * (1 - 6 * p), p * (1 - 2 * s) * (1 - 12 * p)
+
+
+def _rescaled(formula: Callable[[Array], Derivatives], inner: float, outer: float) -> Callable[[Array], Derivatives]:
+    """Derivatives of outer·σ(inner·x) from those of σ."""
+    return lambda x: tuple(outer * inner**order * d for order, d in enumerate(formula(inner * x)))
+
+
+def _softplus_derivatives(x: Array) -> Derivatives:
+    return (jnp.logaddexp(x, 0.0), *_logistic_derivatives(x)[:4])
+
+
+def _tanh_derivatives(x: Array) -> Derivatives:
+    """tanh(x) = 2 s(2x) - 1."""
+    rescaled = _rescaled(_logistic_derivatives, 2.0, 2.0)(x)
+    return (jnp.tanh(x), *rescaled[1:])
+
+
+def _gelu_derivatives(x: Array) -> Derivatives:
+    """xΦ(x) with the exact Φ."""
+    density = jnp.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    below = jax.lax.erfc(-x / math.sqrt(2)) / 2
+    return (
+        x * below,
+        below + x * density,
+        (2 - x**2) * density,
+        (x**3 - 4 * x) * density,
+        (7 * x**2 - x**4 - 4) * density,
+    )
+
+
+def _softplus(beta: float) -> Activation:
+    formula = _rescaled(_softplus_derivatives, beta, 1 / beta)
+    return Smooth(_named("softplus", beta), steepness=beta / 2, growth=1, formula=formula)
+
+
+def _sigmoid(beta: float) -> Activation:
+    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=_rescaled(_logistic_derivatives, beta, 1.0))
+
+
+def _tanh(beta: float) -> Activation:
+    formula = _rescaled(_tanh_derivatives, beta, 1.0)
+    return Smooth(_named("tanh", beta), parity="odd", steepness=beta, formula=formula)
+
+
+def _hermite(degree: float) -> Activation:
+    if degree != int(degree) or not 1 <= degree <= 60:
+        raise ValueError(
+            f"The degree of a Hermite activation is an integer from 1 to 60; received {degree:g}. Try 'hermite:4'."
+        )
+    rho = int(degree)
+    coefficients = (0.0,) * rho + (1 / math.sqrt(math.factorial(rho)),)
+    parity: Parity = "even" if rho % 2 == 0 else "odd"
+    return Polynomial(f"hermite:{rho}", parity, 1 if rho == 1 else None, growth=rho, coefficients=coefficients)
+
+
+def _named(kind: str, beta: float) -> str:
+    return kind if beta == 1 else f"{kind}:{beta:g}"
+
+
+_FIXED: dict[str, Activation] = {
+    "erf": Erf(),
+    "relu": PiecewiseLinear("relu", smoothness=0, slope=0.5, kink=0.5),
+    "abs": PiecewiseLinear("abs", parity="even", smoothness=0, kink=1.0),
+    "linear": PiecewiseLinear("linear", parity="odd", slope=1.0),
+    "quadratic": Polynomial(
+        "quadratic", "even", 2, growth=2, coefficients=tuple(hermite_e.poly2herme([0, 0, 1]).tolist())
+    ),
+    "gelu": Smooth("gelu", growth=1, formula=_gelu_derivatives),
+}
+_PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
+    "softplus": (_softplus, 1.0),
+    "sigmoid": (_sigmoid, 1.0),
+    "tanh": (_tanh, 1.0),
+    "hermite": (_hermite, None),
+}
+_CACHE: dict[str, Activation] = {}
+
+
+def names() -> tuple[str, ...]:
+    """Every activation that has a name; `:β` stands for a positive number, `:ρ` for a degree."""
+    parametric = [f"{kind}[:β]" if default is not None else f"{kind}:ρ" for kind, (_, default) in _PARAMETRIC.items()]
+    return (*_FIXED, *parametric)
+
+
+def get(activation: str | Activation) -> Activation:
+    """The activation of that name, with its parameter after a colon; an `Activation` is returned as it is.
+
+    >>> get("tanh:0.5")(1.0)
+    Array(0.46211716, dtype=float64, weak_type=True)
+    """
+    if isinstance(activation, Activation):
+        return activation
+    if not isinstance(activation, str):
+        raise TypeError(
+            f"An activation is a name or an Activation; received {activation!r}. Names: {', '.join(names())}. "
+            "Wrap a function of your own with understudy.activations.from_function."
+        )
+    if activation not in _CACHE:
+        _CACHE[activation] = _build(activation)
+    return _CACHE[activation]
+
+
+def _build(name: str) -> Activation:
+    kind, _, parameter = name.partition(":")
+    if kind in _FIXED:
+        if parameter:
+            raise ValueError(f"The activation {kind!r} takes no parameter; received {name!r}. Use {kind!r}.")
+        return _FIXED[kind]
+    if kind not in _PARAMETRIC:
+        raise ValueError(f"Unknown activation {name!r}. Available: {', '.join(names())}.")
+    make, default = _PARAMETRIC[kind]
+    if not parameter:
+        if default is None:
+            raise ValueError(f"The activation {kind!r} needs a degree, as in '{kind}:4'; received {name!r}.")
+        return make(default)
+    try:
+        number = float(parameter)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(
+            f"The parameter of {kind!r} is a positive number; received {parameter!r} in {name!r}. "
+            f"Available: {', '.join(names())}."
+        )
+    return make(number)

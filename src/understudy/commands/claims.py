@@ -1,0 +1,108 @@
+"""``understudy claims``: every claim, the paper's value, ours, and the verdict."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDEST = 44  # characters of a value in the table; --json has all of it
+STYLES = {
+    "reproduced": ("✓", "bold blue"),
+    "differs": ("≠", "bold dark_orange"),
+    "erratum": ("✎", "bold magenta"),
+    "failed": ("✕", "bold reverse"),
+    "not yet": ("…", "dim"),
+}
+
+
+def claims(
+    paper: Annotated[str | None, typer.Argument(help="A paper's handle; all papers without it.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    all_scales: Annotated[
+        bool, typer.Option("--all-scales", help="List the quick and the full result of each claim.")
+    ] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="First bring the stored statements up to date with the code.")
+    ] = False,
+) -> None:
+    """List every claim with the paper's value, the last measured one and the verdict."""
+    from understudy.papers.ledger import Entry, entries, record
+    from understudy.papers.registry import PAPERS, UnknownNameError, claims_of, find_paper
+    from understudy.papers.result import BadRecordError, Result
+
+    try:
+        chosen = list(PAPERS) if paper is None else [find_paper(paper).handle]
+        if refresh:
+            for handle in chosen:
+                if claims_of(handle):
+                    record(handle, directory=results)
+        listed = {handle: entries(handle, results) for handle in chosen}
+    except (UnknownNameError, BadRecordError, OSError) as error:
+        fail(str(error))
+
+    def shown(entry: Entry) -> list[Result | None]:
+        return list(entry.results.values()) if all_scales and entry.results else [entry.best]
+
+    rows = {
+        handle: [entry.row(result) for entry in found for result in shown(entry)] for handle, found in listed.items()
+    }
+    if json_:
+        print(json.dumps({"claims": [row for found in rows.values() for row in found]}, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    console = Console()
+    for handle, found in rows.items():
+        if found:
+            print_table(console, handle, found)
+        else:
+            console.print(f"[bold]{handle}[/bold]: no claims yet")
+
+
+def fail(message: str) -> NoReturn:
+    """Say what was wrong on standard error and end with exit code 2."""
+    typer.echo(f"Error: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as ``understudy claims --json`` gives them as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from understudy.papers.values import text
+
+    table = Table(title=title, title_style="bold", title_justify="left")
+    for name in ("Claim", "Where", "Paper", "Measured"):
+        table.add_column(name, overflow="fold", no_wrap=name == "Claim")
+    table.add_column("Verdict", no_wrap=True)
+    table.add_column("When", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            Text(row["id"]),
+            Text(row["where"]),
+            Text(_cut(text(row["paper_value"]))),
+            Text(_cut(text(row["measured"]))),
+            verdict_text(row["status"]),
+            Text(f"{row['when'][:10]} ({row['scale']})" if row["when"] else "–"),
+        )
+    console.print(table)
+
+
+def verdict_text(status: str) -> "Text":
+    """The verdict with its mark and colour."""
+    from rich.text import Text
+
+    mark, style = STYLES[status]
+    return Text(f"{mark} {status}", style=style)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"

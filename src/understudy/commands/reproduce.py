@@ -1,0 +1,196 @@
+"""``understudy reproduce``: measure a paper's claims again, with figures and a page."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.commands.claims import fail, print_table, verdict_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from understudy.papers.runner import Event, Run
+
+
+def reproduce(
+    target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="As copy-average/one-neuron.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every paper that has claims.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="At the paper's scale rather than in minutes.")] = False,
+    out: Annotated[Path, typer.Option(help="Directory for results, figures and the page.")] = Path("results/papers"),
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again what is finished.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Enter the results in the ledger, too.")] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
+    ] = None,
+) -> None:
+    """Measure the claims of a paper, set the numbers beside the paper's, and write figures and a page.
+
+    What is finished is kept in --out and not measured again. Exit code: 0; 1 if a claim differs or failed;
+    2 for bad input.
+    """
+    from rich.console import Console
+
+    from understudy.papers.registry import UnknownNameError
+    from understudy.papers.report import write_index
+    from understudy.papers.result import BadRecordError
+    from understudy.papers.runner import reproduce as reproduce_paper
+
+    try:
+        wanted = _targets(target, every)
+    except UnknownNameError as error:
+        fail(str(error))
+    screen = _Screen(Console(stderr=True))
+    runs: list[Run] = []
+    for paper, claim in wanted:
+        try:
+            with screen:
+                runs.append(
+                    reproduce_paper(
+                        paper,
+                        claim,
+                        full=full,
+                        out=out,
+                        force=force,
+                        record=record,
+                        results=results,
+                        progress=screen.show,
+                    )
+                )
+        except BadRecordError as error:
+            fail(str(error))
+        except OSError as error:
+            fail(f"Cannot write the results: {error}. Give a directory you may write to with --out (or --results).")
+        except KeyboardInterrupt:
+            typer.echo(
+                f"Interrupted. What is finished is kept in {out / paper}: the same command continues there.",
+                err=True,
+            )
+            raise typer.Exit(130) from None
+    pages = [run.page for run in runs]
+    if every:
+        pages.insert(0, write_index(out, [run.paper for run in runs], {r.paper: r.results.values() for r in runs}))
+    for run in runs:
+        for name, error_text in run.figure_errors.items():
+            typer.echo(f"The figure of {run.paper}/{name} could not be drawn:\n{error_text}", err=True)
+    if json_:
+        _print_json(runs, pages)
+    else:
+        _print_tables(Console(), runs, pages)
+    raise typer.Exit(0 if all(run.ok for run in runs) else 1)
+
+
+def _targets(target: str | None, every: bool) -> list[tuple[str, str | None]]:
+    """The papers, each with one claim or all, that were asked for."""
+    from understudy.papers.registry import PAPERS, UnknownNameError, claims_of, find_claims
+
+    known = ", ".join(PAPERS)
+    if every == (target is not None):
+        received = f"{target!r} and --all" if every else "neither"
+        raise UnknownNameError(f"Name one paper or say --all; received {received}. The papers are: {known}.")
+    if target is None:
+        chosen: list[tuple[str, str | None]] = [(handle, None) for handle in PAPERS if claims_of(handle)]
+        if not chosen:
+            raise UnknownNameError("No paper has claims yet: there is nothing to reproduce.")
+        return chosen
+    paper, slash, claim = target.partition("/")
+    if not find_claims(paper, claim if slash else None):
+        raise UnknownNameError(f"The paper {paper!r} has no claims yet: there is nothing to reproduce.")
+    return [(paper, claim if slash else None)]
+
+
+def _rows(run: "Run") -> list[dict[str, Any]]:
+    from understudy.papers.ledger import Entry
+    from understudy.papers.registry import claims_of
+
+    return [Entry.of(c).row(run.results[c.id]) for c in claims_of(run.paper) if c.id in run.results]
+
+
+def _print_json(runs: "list[Run]", pages: list[Path]) -> None:
+    found = [{**row, "error": run.results[row["id"]].error} for run in runs for row in _rows(run)]
+    summary = {
+        "claims": found,
+        "seconds": round(sum(run.seconds for run in runs), 3),
+        "pages": [str(page) for page in pages],
+        "figure_errors": {f"{run.paper}/{name}": error for run in runs for name, error in run.figure_errors.items()},
+    }
+    print(json.dumps(summary, indent=2, ensure_ascii=False))
+
+
+def _print_tables(console: "Console", runs: "list[Run]", pages: list[Path]) -> None:
+    from understudy.papers.values import duration
+
+    for run in runs:
+        print_table(console, f"{run.paper}, {run.scale}, {duration(run.seconds)}", _rows(run))
+    for page in pages:
+        # Not through Rich, which would break a long path over lines.
+        typer.echo(f"{'Page' if len(pages) == 1 or page != pages[0] else 'Start'}: {page.resolve().as_uri()}")
+
+
+class _Screen:
+    """One line that lives while claims run, and one that stays for each that is finished."""
+
+    def __init__(self, console: "Console"):
+        from rich.live import Live
+
+        self.console = console
+        self.event: Event | None = None
+        self.since = time.perf_counter()
+        self._live_type = Live
+
+    def __enter__(self) -> "_Screen":
+        self.event = None
+        # Without a terminal nothing can be redrawn: only the lines that stay are printed.
+        self.live = self._live_type(get_renderable=self.line, console=self.console, transient=True)
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+    def show(self, event: "Event") -> None:
+        """Take in how far the reproduction is."""
+        from rich.text import Text
+
+        from understudy.papers.values import duration
+
+        self.event, self.since = event, time.perf_counter()
+        if event.stage == "start" and not self.console.is_terminal:
+            self.console.print(self.line())
+        if event.result is not None:
+            status = verdict_text(event.result.status)
+            took = " (kept from before)" if event.stage == "kept" else f" in {duration(event.result.seconds)}"
+            count = f"[{event.index + 1}/{event.total}] "
+            self.console.print(Text.assemble(count, f"{event.claim.paper}/{event.claim.id}  ", status, took))
+
+    def line(self) -> "Text":
+        """Where it is now: claim i of N, what it says, time passed and left."""
+        from rich.text import Text
+
+        from understudy.papers.values import duration
+
+        event = self.event
+        if event is None or event.stage in ("finished", "kept"):
+            return Text("")
+        passed = time.perf_counter() - self.since
+        share = f" {event.fraction:.0%}" if event.fraction else ""
+        note = f" ({event.note})" if event.note else ""
+        return Text(
+            f"Claim {event.index + 1} of {event.total}: {event.claim.id}{share}{note} · "
+            f"{duration(event.elapsed + passed)} passed · {_left_text(event, passed)}",
+            style="cyan",
+        )
+
+
+def _left_text(event: "Event", passed: float) -> str:
+    from understudy.papers.values import duration
+
+    left = max(event.left.seconds - passed, 0.0)
+    untimed = f"{event.left.unknown} claim{'s' * (event.left.unknown != 1)} never timed"
+    if not event.left.unknown:
+        return f"about {duration(left)} left"
+    return f"about {duration(left)} left and {untimed}" if left else f"time left not known ({untimed})"

@@ -1,0 +1,167 @@
+r"""Closed forms: erf, piecewise linear (ReLU, |x|, x) and polynomial activations, for any norms and correlation.
+
+With (x, y) ~ N(0, Q), s = √(q11 q22 - q12²):
+
+- erf: G = (2/π) asin(q12 / √((1+q11)(1+q22))) (Saad and Solla 1995; Simsek et al. 2023, Eq. 125), written as
+  (2/π) atan2(q12, √(1 + q11 + q22 + s²)) so that nothing cancels at parallel or antiparallel neurons.
+- ReLU: G = (r1 r2/2π)(sin φ - φ cos φ) with φ = atan2(s, -q12) = π - angle, the arc-cosine kernel (Cho and Saul 2009;
+  Simsek et al. 2023, after Eq. 9). Any slope·x + kink·|x| is a sum of ReLU(x) and ReLU(-x) with weights kink ± slope,
+  so that nothing cancels near u = -1 either. The second partials contain 1/s and do not exist at s = 0.
+- polynomials: the Taylor series of G in q12 ends, G = Σ_m q12^m/m! A_m(q11) B_m(q22), A_m(q) = E[σ1^(m)(√q z)];
+  in Hermite polynomials E[He_j(√q z)] = (j-1)!! (q-1)^(j/2) for even j, and 0 for odd j.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from understudy.activations import PiecewiseLinear, Polynomial
+from understudy.gaussian.partials import Covariance, Partials, SelfPartials
+
+
+def erf_partials(c: Covariance) -> Partials:
+    """Both activations erf(x/√2). Every partial exists everywhere, at zero norms too."""
+    a, b, q12 = 1 + c.q11, 1 + c.q22, c.q12
+    gap = 1 + c.q11 + c.q22 + jnp.maximum(c.determinant, 0.0)  # (1+q11)(1+q22) - q12², with no cancellation
+    root = jnp.sqrt(gap)
+    cubed = gap * root
+    scaled = Partials(
+        value=jnp.arctan2(q12, root),
+        q11=-q12 / (2 * a * root),
+        q12=1 / root,
+        q22=-q12 / (2 * b * root),
+        q11q11=q12 * (2 * gap + a * b) / (4 * a**2 * cubed),
+        q11q12=-b / (2 * cubed),
+        q12q12=q12 / cubed,
+        q12q22=-a / (2 * cubed),
+        q22q22=q12 * (2 * gap + a * b) / (4 * b**2 * cubed),
+    )
+    return Partials(*(2 / math.pi * x for x in scaled))
+
+
+def erf_self_partials(q: Float[Array, "*shape"]) -> SelfPartials:
+    """D(q) = (2/π) asin(q/(1+q)) = (2/π) atan2(q, √(1+2q))."""
+    root = jnp.sqrt(1 + 2 * q)
+    return SelfPartials(
+        2 / math.pi * jnp.arctan2(q, root),
+        2 / math.pi / ((1 + q) * root),
+        -2 / math.pi * (2 + 3 * q) / ((1 + q) ** 2 * root**3),
+    )
+
+
+def piecewise_linear_partials(first: PiecewiseLinear, second: PiecewiseLinear, c: Covariance) -> Partials:
+    """Both activations slope·x + kink·|x|; partials that do not exist are NaN.
+
+    If both are kinked, the second partials do not exist at u = ±1, and at a zero norm only the value and the partial
+    with respect to the other neuron's own variance (which is 0) do.
+    """
+    zero = jnp.zeros_like(c.q12)
+    kinked = first.kink * second.kink
+    if kinked == 0:
+        linear = first.slope * second.slope
+        return Partials(linear * c.q12, zero, zero + linear, *(zero for _ in range(6)))
+    right1, left1 = first.kink + first.slope, first.kink - first.slope
+    right2, left2 = second.kink + second.slope, second.kink - second.slope
+    same, opposite = right1 * right2 + left1 * left2, right1 * left2 + left1 * right2
+    s = jnp.sqrt(jnp.maximum(c.determinant, 0.0))
+    angle, supplement = jnp.arctan2(s, c.q12), jnp.arctan2(s, -c.q12)
+    length = jnp.sqrt(c.q11) * jnp.sqrt(c.q22)
+    moving = (c.q11 > 0) & (c.q22 > 0)
+    curved = moving & (s > 0)
+    q11, q22 = jnp.where(c.q11 > 0, c.q11, 1.0), jnp.where(c.q22 > 0, c.q22, 1.0)
+    one_over_s = 1 / jnp.where(curved, s, 1.0)
+
+    def where(condition: Array, x: Array) -> Array:
+        return jnp.where(condition, kinked / math.pi * x, jnp.nan)
+
+    slopes = (same * supplement - opposite * angle) / (2 * math.pi)
+    return Partials(
+        value=length * (same * _sine_minus_chord(supplement) + opposite * _sine_minus_chord(angle)) / (2 * math.pi),
+        q11=where(c.q11 > 0, s / q11),
+        q12=jnp.where(moving, slopes, jnp.nan),
+        q22=where(c.q22 > 0, s / q22),
+        q11q11=where(curved, (c.q22 * one_over_s / 2 - s / q11) / q11),
+        q11q12=where(curved, -c.q12 * one_over_s / q11),
+        q12q12=where(curved, 2 * one_over_s),
+        q12q22=where(curved, -c.q12 * one_over_s / q22),
+        q22q22=where(curved, (c.q11 * one_over_s / 2 - s / q22) / q22),
+    )
+
+
+def _sine_minus_chord(angle: Array) -> Array:
+    """sin φ - φ cos φ on [0, π]; below 1 from its series Σ_k (-1)^(k+1) 2k φ^(2k+1)/(2k+1)!, where the two cancel."""
+    coefficients = [(-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11)]
+    square = angle**2
+    series = jnp.polyval(jnp.asarray(coefficients[::-1]), square) * angle**3
+    return jnp.where(angle < 1, series, jnp.sin(angle) - angle * jnp.cos(angle))
+
+
+def piecewise_linear_self_partials(activation: PiecewiseLinear, q: Float[Array, "*shape"]) -> SelfPartials:
+    """D(q) = (slope² + kink²) q: the cross term is odd."""
+    weight = activation.slope**2 + activation.kink**2
+    return SelfPartials(weight * q, jnp.full_like(q, weight), jnp.zeros_like(q))
+
+
+def _smoothed_derivatives(activation: Polynomial, gap: Array, count: int) -> list[Array]:
+    """A_m(q) = E[σ^(m)(√q z)] for m < count, from gap = q - 1."""
+    powers = [jnp.ones_like(gap)]
+    for _ in range(len(activation.coefficients) // 2):
+        powers.append(powers[-1] * gap)
+    result = []
+    for m in range(count):
+        terms = [
+            c * math.perm(degree, m) * math.prod(range(degree - m - 1, 0, -2)) * powers[(degree - m) // 2]
+            for degree, c in enumerate(activation.coefficients)
+            if c != 0 and degree >= m and (degree - m) % 2 == 0
+        ]
+        result.append(sum(terms, start=jnp.zeros_like(gap)))
+    return result
+
+
+def polynomial_partials(first: Polynomial, second: Polynomial, c: Covariance) -> Partials:
+    """Both activations polynomials; every partial exists everywhere."""
+    return _polynomial_sums(first, second, c.q11 - 1, c.q12, c.q22 - 1)
+
+
+def polynomial_sizes(first: Polynomial, second: Polynomial, c: Covariance) -> Partials:
+    """The same sums with every summand's absolute value: times the rounding unit, the error of the partials."""
+    first, second = (replace(p, coefficients=tuple(map(abs, p.coefficients))) for p in (first, second))
+    return _polynomial_sums(first, second, jnp.abs(c.q11 - 1), jnp.abs(c.q12), jnp.abs(c.q22 - 1))
+
+
+def _polynomial_sums(first: Polynomial, second: Polynomial, gap1: Array, q12: Array, gap2: Array) -> Partials:
+    terms = min(len(first.coefficients), len(second.coefficients))
+    a = _smoothed_derivatives(first, gap1, terms + 4)
+    b = _smoothed_derivatives(second, gap2, terms + 4)
+    powers = [jnp.ones_like(q12)]
+    for m in range(1, terms):
+        powers.append(powers[-1] * q12 / m)
+
+    def shifted(i: int, j: int) -> Array:
+        """E[σ1^(i) σ2^(j)]."""
+        return sum((p * a[m + i] * b[m + j] for m, p in enumerate(powers)), start=jnp.zeros_like(q12))
+
+    return Partials(
+        value=shifted(0, 0),
+        q11=shifted(2, 0) / 2,
+        q12=shifted(1, 1),
+        q22=shifted(0, 2) / 2,
+        q11q11=shifted(4, 0) / 4,
+        q11q12=shifted(3, 1) / 2,
+        q12q12=shifted(2, 2),
+        q12q22=shifted(1, 3) / 2,
+        q22q22=shifted(0, 4) / 4,
+    )
+
+
+def self_from_pair(p: Partials) -> SelfPartials:
+    """D(q) = G(q, q, q), so D' = G11 + G12 + G22 and D'' is the second derivative along (1, 1, 1)."""
+    return SelfPartials(
+        p.value,
+        p.q11 + p.q12 + p.q22,
+        p.q11q11 + p.q22q22 + 2 * (p.q11q12 + p.q12q22) + 1.5 * p.q12q12,
+    )

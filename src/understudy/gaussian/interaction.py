@@ -1,0 +1,158 @@
+"""The front door: expectations of products of two neurons, by closed form where there is one, else by quadrature."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from understudy import activations
+from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
+from understudy.gaussian import closed, quadrature
+from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
+
+_EPSILON = float(np.finfo(float).eps)
+_FINEST = 513
+
+
+def has_closed_form(first: Activation, second: Activation) -> bool:
+    """Whether the pair is erf-erf, piecewise linear-piecewise linear, or polynomial-polynomial."""
+    families = (Erf, PiecewiseLinear, Polynomial)
+    return any(isinstance(first, family) and isinstance(second, family) for family in families)
+
+
+def pair_partials(first: Activation, second: Activation, c: Covariance, nodes: int = 129) -> Partials:
+    """G and its eight partials for given covariances, traceable; `nodes` matters for quadrature only."""
+    if isinstance(first, Erf) and isinstance(second, Erf):
+        return closed.erf_partials(c)
+    if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
+        return closed.piecewise_linear_partials(first, second, c)
+    if isinstance(first, Polynomial) and isinstance(second, Polynomial):
+        return closed.polynomial_partials(first, second, c)
+    if isinstance(first, PiecewiseLinear):
+        return quadrature.kinked_partials(first, second, c, nodes)[0]
+    if isinstance(second, PiecewiseLinear):
+        return quadrature.kinked_partials(second, first, c.swapped(), nodes)[0].swapped()
+    return quadrature.smooth_partials(first, second, c, nodes)
+
+
+def self_partials(activation: Activation, q: Float[Array, "*shape"], nodes: int = 129) -> SelfPartials:
+    """D(q) = E[σ(√q z)²], D' and D'', traceable."""
+    if isinstance(activation, Erf):
+        return closed.erf_self_partials(q)
+    if isinstance(activation, PiecewiseLinear):
+        return closed.piecewise_linear_self_partials(activation, q)
+    if isinstance(activation, Polynomial):
+        c = Covariance(q, q, q, jnp.zeros_like(q))
+        return closed.self_from_pair(closed.polynomial_partials(activation, activation, c))
+    return quadrature.smooth_self_partials(activation, q, nodes)
+
+
+@partial(jax.jit, static_argnames=("first", "second", "nodes"))
+def _estimated(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
+    if has_closed_form(first, second):
+        p = pair_partials(first, second, c)
+        size = Partials(*(jnp.abs(x) for x in p))
+        if isinstance(first, Polynomial) and isinstance(second, Polynomial):
+            size = closed.polynomial_sizes(first, second, c)
+        return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
+
+    def one(point: Covariance) -> Estimated:
+        if isinstance(first, PiecewiseLinear):
+            return quadrature.kinked_with_error(first, second, point, nodes)
+        if isinstance(second, PiecewiseLinear):
+            return quadrature.kinked_with_error(second, first, point.swapped(), nodes).swapped()
+        return quadrature.smooth_with_error(first, second, point, nodes)
+
+    # Points go through in small batches: a line of nodes squared for each would not fit for large arrays.
+    flat = jax.tree.map(jnp.ravel, c)
+    result = jax.lax.map(one, flat, batch_size=16)
+    return jax.tree.map(lambda x: x.reshape(c.q12.shape), result)
+
+
+def partials(
+    activation: str | Activation,
+    r1: ArrayLike,
+    r2: ArrayLike,
+    u: ArrayLike,
+    activation2: str | Activation | None = None,
+) -> Estimated:
+    """E[σ1(r1 x) σ2(r2 y)], its partials with respect to the covariance (q11, q12, q22), and error estimates.
+
+    Arguments as in `interaction`. Partials that do not exist (ReLU at a zero norm, second ones at u = ±1) are NaN.
+    Quadrature doubles its nodes until that no longer helps; `error` tells what was achieved.
+    """
+    first, second, r1, r2, u = _checked(activation, activation2, r1, r2, u)
+    c = Covariance.from_correlation(r1, r2, u)
+    scale = float(np.max(np.maximum(first.steepness * r1, second.steepness * r2), initial=1.0))
+    nodes = 2 * quadrature.nodes_needed(scale) - 1  # twice what is needed: the estimate compares with half
+    result = _estimated(first, second, c, nodes)
+    while not has_closed_form(first, second) and 2 * nodes - 1 <= _FINEST:
+        error = np.asarray(result.error.value)
+        if np.all(error <= 1e-13 * np.asarray(result.size.value)):
+            break
+        nodes = 2 * nodes - 1
+        finer = _estimated(first, second, c, nodes)
+        if np.all(np.asarray(finer.error.value) > error / 4):
+            break
+        result = finer
+    return result
+
+
+def interaction(
+    activation: str | Activation,
+    r1: ArrayLike,
+    r2: ArrayLike,
+    u: ArrayLike,
+    activation2: str | Activation | None = None,
+) -> Float[Array, "*shape"]:
+    """g(r1, r2, u) = E[σ1(r1 x) σ2(r2 y)] for standard Gaussians x, y with correlation u.
+
+    **Arguments**
+
+    - `activation`: σ1, by name or object; `activation2`: σ2, the same unless given.
+    - `r1`, `r2`: norms ≥ 0 of the two incoming vectors; `u` in [-1, 1]: their correlation. They broadcast.
+
+    Exact to rounding for erf, relu, abs, linear, quadratic and hermite:ρ (with themselves; relu, abs and linear with each
+    other), at u = ±1 and zero norms too. Else by quadrature: relative error ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to
+    30; `understudy.gaussian.partials` returns the error estimate with the value.
+
+    >>> float(interaction("relu", 1.0, 1.0, 1.0))
+    0.5
+
+    **Reference**: Simsek, Bendjeddou, Gerstner, Brea 2023, "Should under-parameterized student networks copy or average
+    teacher weights?", Eq. 7, 125 and Lemma F.1.
+    """
+    return partials(activation, r1, r2, u, activation2).partials.value
+
+
+def _checked(
+    activation: str | Activation,
+    activation2: str | Activation | None,
+    r1: ArrayLike,
+    r2: ArrayLike,
+    u: ArrayLike,
+) -> tuple[Activation, Activation, np.ndarray, np.ndarray, np.ndarray]:
+    first = activations.get(activation)
+    second = first if activation2 is None else activations.get(activation2)
+    arrays = {"r1": np.asarray(r1, float), "r2": np.asarray(r2, float), "u": np.asarray(u, float)}
+    for name, array in arrays.items():
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{name} must be finite; received {array[~np.isfinite(array)].ravel()[0]}.")
+    for name in ("r1", "r2"):
+        if np.any(arrays[name] < 0):
+            raise ValueError(f"{name} is a norm and must not be negative; received {arrays[name].min()}.")
+    if np.any(np.abs(arrays["u"]) > 1):
+        worst = arrays["u"].ravel()[np.argmax(np.abs(arrays["u"]).ravel())]
+        raise ValueError(
+            f"u is a correlation and must lie in [-1, 1]; received {worst}. If it comes from dot products, clip it."
+        )
+    try:
+        np.broadcast_shapes(*(a.shape for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        raise ValueError(f"r1, r2 and u must broadcast against each other; received shapes {shapes}.") from None
+    return first, second, arrays["r1"], arrays["r2"], arrays["u"]

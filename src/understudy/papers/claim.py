@@ -1,0 +1,94 @@
+"""A claim of a paper: what it says, where, its value, and the function that measures ours."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from understudy.papers.measurement import Measurement
+from understudy.papers.values import Json, jsonable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Item = TypeVar("Item")
+Scale: TypeAlias = Literal["quick", "full"]
+Settings: TypeAlias = Mapping[str, Any]
+HANDLE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class Progress:
+    """How a running claim says how far it is: ``progress(0.3, "k = 7")``, ``for k in progress.over(ks)``."""
+
+    def __init__(self, report: Callable[[float, str], None] | None = None):
+        self._report = report
+
+    def __call__(self, fraction: float, note: str = "") -> None:
+        """Say that this share of the work, 0 … 1, is done."""
+        if self._report is not None:
+            self._report(min(max(float(fraction), 0.0), 1.0), note)
+
+    def over(self, items: Iterable[Item], note: str = "") -> Iterator[Item]:
+        """The items one by one, saying after each what share of them is done."""
+        listed = list(items)
+        for i, item in enumerate(listed):
+            self(i / len(listed), f"{note} {item}" if note else str(item))
+            yield item
+        self(1.0, note)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of one paper, and how it is measured.
+
+    Attributes:
+        paper: the paper's handle, as ``copy-average``.
+        id: the claim's name within the paper, as ``one-neuron``.
+        where: where in the paper it stands, as ``Thm 5.1, Fig. 3C``.
+        statement: what is claimed, in our words.
+        paper_value: what the paper prints: text, a number, or a dict of named numbers.
+        measured_by: how ours is measured, in one sentence.
+        tolerance: how far the two may be apart, a number or text; the checks enforce it.
+        tolerance_reason: why that far.
+        quick: the settings of a run of seconds.
+        full: the settings at the paper's scale.
+        measure: ``measure(settings, progress)`` computes and compares; it sees only ``quick`` or ``full``.
+        figure: ``figure(measurement, figure)`` draws on an empty Matplotlib figure, from what was stored:
+            ``measured`` as JSON gives it back, ``data`` as NumPy arrays.
+    """
+
+    paper: str
+    id: str
+    where: str
+    statement: str
+    paper_value: Json
+    measured_by: str
+    tolerance: Json
+    tolerance_reason: str
+    quick: Settings
+    full: Settings
+    measure: Callable[[Settings, Progress], Measurement] = field(repr=False)
+    figure: "Callable[[Measurement, Figure], None] | None" = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("paper", "id"):
+            if not HANDLE.fullmatch(getattr(self, name)):
+                raise ValueError(
+                    f"a claim's {name} is lower-case words joined by hyphens, as 'one-neuron'; "
+                    f"received {getattr(self, name)!r}"
+                )
+        for name in ("where", "statement", "measured_by", "tolerance_reason"):
+            if not str(getattr(self, name)).strip():
+                raise ValueError(f"claim {self.paper}/{self.id} has no {name}; say it in a sentence")
+        for name in ("paper_value", "tolerance"):
+            if getattr(self, name) in (None, ""):
+                raise ValueError(f"claim {self.paper}/{self.id} has no {name}; give a number or text")
+            jsonable(getattr(self, name), f"{self.id}.{name}")
+        for name in ("quick", "full"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise TypeError(f"claim {self.paper}/{self.id}: {name} must be a dict of settings")
+            jsonable(getattr(self, name), f"{self.id}.{name}")
+
+    def settings(self, scale: Scale) -> Settings:
+        """The settings of that scale."""
+        return self.full if scale == "full" else self.quick

@@ -1,0 +1,159 @@
+"""The ledger: every claim with its last measured values, kept in the repository as data.
+
+One file a paper, ``papers/results/<paper>.json``, holds what the claims say and what was last measured of
+each at each scale, so that listing them imports neither JAX nor the papers' modules.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from understudy.papers.claim import Claim, Scale
+from understudy.papers.measurement import Status
+from understudy.papers.registry import claims_of, find_paper
+from understudy.papers.result import BadRecordError, Result, write_json
+from understudy.papers.values import Json, jsonable
+
+PACKAGED = Path(__file__).parent / "results"
+SCALES: tuple[Scale, ...] = ("quick", "full")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim as the ledger keeps it: what it says, and the last result at each scale."""
+
+    paper: str
+    id: str
+    where: str
+    statement: str
+    paper_value: Json
+    measured_by: str
+    tolerance: Json
+    tolerance_reason: str
+    results: dict[Scale, Result] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, claim: Claim) -> "Entry":
+        """The entry of a claim that was never measured."""
+        return cls(
+            paper=claim.paper,
+            id=claim.id,
+            where=claim.where,
+            statement=claim.statement,
+            paper_value=jsonable(claim.paper_value),
+            measured_by=claim.measured_by,
+            tolerance=jsonable(claim.tolerance),
+            tolerance_reason=claim.tolerance_reason,
+        )
+
+    @property
+    def best(self) -> Result | None:
+        """The result at the largest scale measured."""
+        return self.results.get("full") or self.results.get("quick")
+
+    def row(self, result: Result | None) -> dict[str, Any]:
+        """What ``understudy claims --json`` prints of this claim and that result of it."""
+        status: Status = result.status if result else "not yet"
+        return {
+            "paper": self.paper,
+            "id": self.id,
+            "status": status,
+            "paper_value": self.paper_value,
+            "measured": result.measured if result else None,
+            "tolerance": self.tolerance,
+            "where": self.where,
+            "statement": self.statement,
+            "scale": result.scale if result else None,
+            "when": result.when if result else None,
+            "version": result.version if result else None,
+            "settings": result.settings if result else None,
+            "seconds": result.seconds if result else None,
+        }
+
+    def _to_json(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "results"}
+        return {
+            **kept,
+            "results": {scale: self.results[scale].to_json() for scale in SCALES if scale in self.results},
+        }
+
+
+def entries(paper: str, directory: Path | None = None) -> tuple[Entry, ...]:
+    """The paper's claims with their last results, as stored; read from the code only where no file is."""
+    stored = _read(paper, directory)
+    return tuple(Entry.of(claim) for claim in claims_of(paper)) if stored is None else stored
+
+
+def record(paper: str, results: Iterable[Result] = (), directory: Path | None = None) -> Path:
+    """Enter results in the ledger and bring its statements up to date with the code; returns the file.
+
+    Failed results are not entered: they would replace a measured value by none. Results of claims that no
+    longer exist are dropped. Called without results it only brings the statements up to date.
+    """
+    path = _path(paper, directory)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    claims = claims_of(paper)
+    with _locked(path.parent):
+        known = {entry.id: entry.results for entry in _read(paper, directory) or ()}
+        for result in results:
+            if result.paper != paper:
+                raise ValueError(f"a result of {result.paper!r} was given for the ledger of {paper!r}")
+            if result.status != "failed":
+                known.setdefault(result.claim, {})[result.scale] = result
+        updated = [replace(Entry.of(claim), results=known.get(claim.id, {}))._to_json() for claim in claims]
+        write_json(path, {"paper": paper, "claims": updated})
+    return path
+
+
+def outdated(paper: str, directory: Path | None = None) -> list[str]:
+    """The claims whose statement in the stored file is not the code's, or that only one of them has."""
+    stored = _read(paper, directory)
+    if stored is None:
+        return []
+    of_file = {entry.id: {**entry._to_json(), "results": None} for entry in stored}
+    of_code = {claim.id: {**Entry.of(claim)._to_json(), "results": None} for claim in claims_of(paper)}
+    return sorted(name for name in of_file | of_code if of_file.get(name) != of_code.get(name))
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Let one process at a time read, change and write: several may record claims of one paper."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: files are still written whole, and the last writer wins
+        yield
+        return
+    descriptor = os.open(directory, os.O_RDONLY)  # locks the directory itself, which leaves no file behind
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _path(paper: str, directory: Path | None) -> Path:
+    return (PACKAGED if directory is None else directory) / f"{find_paper(paper).handle}.json"
+
+
+def _read(paper: str, directory: Path | None) -> tuple[Entry, ...] | None:
+    """The stored entries, or None where there is no file."""
+    path = _path(paper, directory)
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise BadRecordError(f"{path} is not JSON ({error}); restore it from the repository or delete it") from error
+    try:
+        return tuple(_entry(kept, str(path)) for kept in stored["claims"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadRecordError(f"{path} is not a ledger ({error!r}); restore it from the repository") from error
+
+
+def _entry(kept: dict[str, Any], source: str) -> Entry:
+    results = {scale: Result.from_json(stored, source) for scale, stored in kept["results"].items()}
+    return Entry(**{**kept, "results": results})

@@ -1,0 +1,140 @@
+"""A result: what was measured of one claim at one scale, when, with what; as kept in a file."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_args
+
+from understudy.papers.check import Check
+from understudy.papers.claim import Claim, Scale
+from understudy.papers.measurement import STATUSES, Measurement, Status, verdict
+from understudy.papers.values import Json, jsonable
+
+
+class BadRecordError(ValueError):
+    """A stored file is not what this package writes."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What measuring one claim at one scale gave, in JSON types throughout."""
+
+    paper: str
+    claim: str
+    scale: Scale
+    status: Status
+    measured: Json
+    checks: tuple[Check, ...]
+    printed: tuple[Check, ...]
+    erratum_note: str
+    notes: str
+    when: str
+    version: str
+    settings: Json
+    seconds: float
+    error: str = ""
+
+    @classmethod
+    def of(cls, claim: Claim, scale: Scale, measurement: Measurement, seconds: float) -> "Result":
+        """The result of a measurement made just now."""
+        return cls(
+            paper=claim.paper,
+            claim=claim.id,
+            scale=scale,
+            status=measurement.status,
+            measured=jsonable(measurement.measured, "measured"),
+            checks=tuple(measurement.checks),
+            printed=tuple(measurement.printed),
+            erratum_note=measurement.erratum_note,
+            notes=measurement.notes,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=package_version(),
+            settings=jsonable(claim.settings(scale)),
+            seconds=round(seconds, 3),
+        )
+
+    @classmethod
+    def of_failure(cls, claim: Claim, scale: Scale, error: str, seconds: float) -> "Result":
+        """The result of a claim whose computation raised; ``error`` is the traceback's text."""
+        return cls(
+            paper=claim.paper,
+            claim=claim.id,
+            scale=scale,
+            status="failed",
+            measured=None,
+            checks=(),
+            printed=(),
+            erratum_note="",
+            notes="",
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=package_version(),
+            settings=jsonable(claim.settings(scale)),
+            seconds=round(seconds, 3),
+            error=error,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Any, source: str) -> "Result":
+        """The result that was stored; refuses a verdict that its own checks do not give."""
+        try:
+            fields = {name: stored[name] for name in cls.__dataclass_fields__}
+            for name in ("checks", "printed"):
+                fields[name] = tuple(Check(**check) for check in stored[name])
+        except (KeyError, TypeError) as error:
+            raise BadRecordError(f"{source} is not a result of a claim ({error!r}); delete it and reproduce") from error
+        result = cls(**fields)
+        if result.status not in STATUSES or result.scale not in get_args(Scale):
+            raise BadRecordError(f"{source} has status {result.status!r} and scale {result.scale!r}; delete it")
+        given: Status = "failed" if result.error else verdict(result.checks, result.printed)
+        if result.status != given:
+            raise BadRecordError(
+                f"{source} says {result.claim!r} is {result.status!r}, but its checks give {given!r}: "
+                "a verdict is computed, not written; reproduce the claim again"
+            )
+        return result
+
+    def measurement(self, data: Mapping[str, Any]) -> Measurement:
+        """The measurement as stored, for drawing."""
+        return Measurement(self.checks, self.measured, data, self.notes, self.printed, self.erratum_note)
+
+
+def package_version() -> str:
+    """The version of Understudy that is running."""
+    return version("understudy")
+
+
+def fingerprint(claim: Claim, scale: Scale) -> str:
+    """Names a computation by claim, settings and version: a stored result of another is not reused."""
+    what = [claim.paper, claim.id, scale, jsonable(claim.settings(scale)), package_version()]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace the file as a whole: a reader or a crash sees the old content or the new, nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp gives 0600
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write indented UTF-8 JSON, atomically."""
+    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())

@@ -1,0 +1,233 @@
+"""Reproducing: measure the claims of a paper one after another, keep each result at once, write the page."""
+
+import copy
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from understudy.papers import ledger
+from understudy.papers.claim import Claim, Progress, Scale
+from understudy.papers.figures import draw
+from understudy.papers.measurement import Measurement
+from understudy.papers.registry import UnknownNameError, claims_of, find_claims
+from understudy.papers.result import Result
+from understudy.papers.workspace import Workspace
+
+Stage: TypeAlias = Literal["start", "running", "finished", "kept"]
+DEFAULT_OUT = Path("results") / "papers"
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """An estimate: ``seconds`` for what can be estimated, and how many claims nothing is known of."""
+
+    seconds: float
+    unknown: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """How far a reproduction is. ``stage``: the claim starts, runs, was finished, or was found finished."""
+
+    stage: Stage
+    claim: Claim
+    index: int
+    total: int
+    elapsed: float
+    left: TimeLeft
+    fraction: float = 0.0
+    note: str = ""
+    result: Result | None = None
+
+
+@dataclass
+class Run:
+    """What a reproduction gave, one result a claim asked for, in order."""
+
+    paper: str
+    scale: Scale
+    page: Path
+    results: dict[str, Result] = field(default_factory=dict)
+    figure_errors: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim differs or failed, and every figure could be drawn."""
+        bad = any(result.status in ("differs", "failed") for result in self.results.values())
+        return not bad and not self.figure_errors
+
+
+def reproduce(
+    paper: str,
+    claim: str | None = None,
+    *,
+    full: bool = False,
+    out: Path | str | None = None,
+    force: bool = False,
+    record: bool = False,
+    results: Path | None = None,
+    progress: Callable[[Event], None] | None = None,
+) -> Run:
+    """Measure a paper's claims, or one of them, and write figures and a page.
+
+    Each result is stored as soon as it is there, and is not measured again as long as its settings and the
+    package's version stay the same. A claim that raises is kept as "failed" with its traceback, and is tried
+    again the next time.
+    On Ctrl-C the page is written from what is finished, and the interrupt goes on to the caller.
+
+    Args:
+        paper: the handle, as ``copy-average``.
+        claim: one claim's id; all of them without it.
+        full: at the paper's scale rather than the quick one.
+        out: the directory to write to; ``results/papers`` without it.
+        force: measure again what is stored.
+        record: enter the results in the ledger, too.
+        results: the ledger's directory; the packaged one without it.
+        progress: called with an `Event` at each step.
+    """
+    from understudy.papers.report import write_page
+
+    chosen = find_claims(paper, claim)
+    if not chosen:
+        raise UnknownNameError(f"The paper {paper!r} has no claims yet: there is nothing to reproduce.")
+    scale: Scale = "full" if full else "quick"
+    workspace = Workspace(Path(DEFAULT_OUT if out is None else out), paper)
+    workspace.folder.mkdir(parents=True, exist_ok=True)
+    run = Run(paper, scale, workspace.page)
+    kept = {} if force else {c.id: stored for c in chosen if (stored := _finished(workspace, c, scale)) is not None}
+    expected = _expected_seconds(chosen, scale, workspace, results)
+    clock = _Clock(chosen, expected, set(kept), progress)
+    try:
+        for index, current in enumerate(chosen):
+            clock.turn_to(index)
+            if current.id in kept:
+                result, data = kept[current.id]
+            else:
+                clock.tell("start")
+                result, data = _measure(current, scale, Progress(clock.running))
+                result, data = _keep(workspace, current, result, data)
+            run.results[current.id] = result
+            try:
+                draw(current, result, data, workspace)
+            except Exception:
+                run.figure_errors[current.id] = traceback.format_exc()
+                _drop_figures(workspace, current, scale)
+            if record:
+                ledger.record(paper, [result], results)
+            clock.tell("kept" if current.id in kept else "finished", 1.0, result=result)
+    finally:
+        run.seconds = clock.elapsed
+        write_page(workspace, claims_of(paper), scale, run.figure_errors)
+    return run
+
+
+def time_left(coming: Sequence[float | None], running: tuple[float | None, float, float] | None) -> TimeLeft:
+    """Estimate what is left from earlier runs' seconds and from how far the running claim says it is.
+
+    Args:
+        coming: for each claim to come, its seconds in an earlier run, or None.
+        running: of the running claim its earlier seconds or None, the seconds so far, and the share done.
+
+    >>> time_left([10.0, None], (None, 3.0, 0.25))
+    TimeLeft(seconds=19.0, unknown=1)
+    """
+    seconds = sum(known for known in coming if known is not None)
+    unknown = sum(known is None for known in coming)
+    if running is not None:
+        earlier, taken, fraction = running
+        if fraction > 0.05:  # below that, the extrapolation is mostly compile time
+            seconds += taken * (1 - fraction) / fraction
+        elif earlier is not None:
+            seconds += max(earlier - taken, 0.0)
+        else:
+            unknown += 1
+    return TimeLeft(seconds, unknown)
+
+
+class _Clock:
+    """Tells the caller's ``progress`` how far the reproduction is and how long it will take."""
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        expected: Mapping[str, float | None],
+        kept: Set[str],
+        progress: Callable[[Event], None] | None,
+    ):
+        self.claims, self.expected, self.kept, self.progress = claims, expected, kept, progress
+        self.started = time.perf_counter()
+        self.turn_to(0)
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+    def turn_to(self, index: int) -> None:
+        """The claim at this index is next."""
+        self.index, self.since = index, time.perf_counter()
+
+    def tell(self, stage: Stage, fraction: float = 0.0, note: str = "", result: Result | None = None) -> None:
+        if self.progress is None:
+            return
+        claim, taken = self.claims[self.index], time.perf_counter() - self.since
+        coming = [self.expected[c.id] for c in self.claims[self.index + 1 :] if c.id not in self.kept]
+        over = stage in ("finished", "kept")
+        left = time_left(coming, None if over else (self.expected[claim.id], taken, fraction))
+        self.progress(Event(stage, claim, self.index, len(self.claims), self.elapsed, left, fraction, note, result))
+
+    def running(self, fraction: float, note: str) -> None:
+        self.tell("running", fraction, note)
+
+
+def _measure(claim: Claim, scale: Scale, progress: Progress) -> tuple[Result, dict[str, object]]:
+    """Run the claim; what it raises becomes a failed result."""
+    since = time.perf_counter()
+    try:
+        measurement = claim.measure(copy.deepcopy(dict(claim.settings(scale))), progress)
+        if not isinstance(measurement, Measurement):
+            raise TypeError(f"measure must return a Measurement; received {type(measurement).__name__}")
+        return Result.of(claim, scale, measurement, time.perf_counter() - since), dict(measurement.data)
+    except Exception:
+        return Result.of_failure(claim, scale, traceback.format_exc(), time.perf_counter() - since), {}
+
+
+def _keep(
+    workspace: Workspace, claim: Claim, result: Result, data: dict[str, object]
+) -> tuple[Result, dict[str, object]]:
+    """Store the result and read it back, so that every figure is drawn from what is stored."""
+    try:
+        workspace.save(claim, result, data)
+    except (ValueError, TypeError):  # arrays that cannot be kept: the claim's mistake
+        result = Result.of_failure(claim, result.scale, traceback.format_exc(), result.seconds)
+        workspace.save(claim, result, {})
+    stored = workspace.load(claim, result.scale)
+    assert stored is not None
+    return stored
+
+
+def _finished(workspace: Workspace, claim: Claim, scale: Scale) -> tuple[Result, dict[str, object]] | None:
+    stored = workspace.load(claim, scale)
+    return None if stored is None or stored[0].status == "failed" else stored
+
+
+def _expected_seconds(
+    claims: Sequence[Claim], scale: Scale, workspace: Workspace, results: Path | None
+) -> dict[str, float | None]:
+    """How long each claim took before: here, or else as the ledger says."""
+    recorded = {
+        entry.id: entry.results[scale].seconds
+        for entry in ledger.entries(claims[0].paper, results)
+        if scale in entry.results
+    }
+    here = {claim.id: workspace.seconds(claim, scale) for claim in claims}
+    return {name: recorded.get(name) if seconds is None else seconds for name, seconds in here.items()}
+
+
+def _drop_figures(workspace: Workspace, claim: Claim, scale: Scale) -> None:
+    """An older figure beside a newer result would mislead."""
+    for suffix in (".png", ".svg"):
+        workspace.figure(claim, scale, suffix).unlink(missing_ok=True)

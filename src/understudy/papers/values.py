@@ -1,0 +1,72 @@
+"""Values that can be kept: what a result may contain, as JSON and as text for a table."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def jsonable(value: Any, where: str = "value") -> Json:
+    """The value in plain JSON types; arrays become lists, tuples lists, keys text.
+
+    JSON has no infinities and no NaN: they are kept as the texts ``"inf"``, ``"-inf"`` and ``"nan"``.
+
+    >>> jsonable({"k": (2, 3), 4: float("nan")})
+    {'k': [2, 3], '4': 'nan'}
+    """
+    if hasattr(value, "tolist") and not isinstance(value, (bool, int, float, str)):
+        value = value.tolist()  # NumPy and JAX arrays and scalars, without importing either
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        value = float(value)  # np.float64 is a float whose repr is not one
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item, f"{where}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    raise TypeError(
+        f"{where} cannot be kept as JSON: received {value!r} of type {type(value).__name__}; "
+        "give numbers, text, booleans, None, arrays, or lists and dicts of these"
+    )
+
+
+def text(value: Json, digits: int = 6) -> str:
+    """The value on one line, numbers to ``digits`` significant digits.
+
+    >>> text({"norm": 0.3333333333, "found": True})
+    'norm = 0.333333, found = yes'
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(text(item, digits) for item in value) + "]"
+    if isinstance(value, dict):
+        return ", ".join(_named(key, item, digits) for key, item in value.items())
+    return str(value)
+
+
+def _named(name: str, value: Json, digits: int) -> str:
+    line = text(value, digits)
+    if isinstance(value, dict):
+        return f"{name} = ({line})"
+    return f"{name} {line}" if line.startswith(("≤", "≥", "<", ">", "≈", "±")) else f"{name} = {line}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time to read: ``0.4 s``, ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    if seconds < 0.05:
+        return "under 0.1 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,3 @@
+"""What is minimised: population, empirical, sphere and regularised losses."""
+
+from understudy.tasks.population import Population as Population

@@ -1,0 +1,150 @@
+"""Order parameters: norms and correlations, all that a population loss depends on besides the outgoing weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.gaussian import Covariance, pair_partials, self_partials
+from understudy.gaussian.quadrature import nodes_needed
+from understudy.networks import TwoLayer
+from understudy.tasks.population import Population
+from understudy.teachers import Teacher
+
+
+class OrderParameters(NamedTuple):
+    """The student as the loss sees it (Simsek et al. 2023, Section 3). A leading batch axis is allowed.
+
+    - `norms`: r_i = ‖w_i‖; `outgoing`: a_i.
+    - `student_teacher`: u_ij = w_i·v_j / (r_i ‖v_j‖); `student_student`: ρ_ii' = w_i·w_i' / (r_i r_i').
+
+    Correlations of a zero vector are set to 0; the loss does not depend on them.
+    """
+
+    norms: Float[Array, "*batch n"]
+    student_teacher: Float[Array, "*batch n k"]
+    student_student: Float[Array, "*batch n n"]
+    outgoing: Float[Array, "*batch n *m"]
+
+
+def order_parameters(task: Population, parameters: TwoLayer) -> OrderParameters:
+    """Norms and correlations of a student (under the input covariance, if the task has one)."""
+    w, v = parameters.incoming, task.teacher.incoming
+    if task.root is not None:
+        w, v = w @ task.root, v @ task.root
+    norms = jnp.linalg.norm(w, axis=-1)
+    unit = w / jnp.where(norms > 0, norms, 1.0)[..., None]
+    teacher_norms = jnp.linalg.norm(v, axis=-1)
+    directions = v / jnp.where(teacher_norms > 0, teacher_norms, 1.0)[:, None]
+    return OrderParameters(norms, unit @ directions.T, unit @ jnp.swapaxes(unit, -1, -2), parameters.outgoing)
+
+
+def loss_from_order_parameters(task: Population, order: OrderParameters) -> Float[Array, ""]:
+    """The population loss from norms and correlations alone.
+
+    L = Σ_i a_i² g(r_i, r_i, 1) + Σ_{i≠i'} a_i a_i' g(r_i, r_i', ρ_ii') - 2 Σ_ij a_i b_j g(r_i, ‖v_j‖, u_ij) + C, each unordered
+    pair of students counted twice (Eq. 10 and 25 of Simsek et al. 2023 print a further factor 2, which holds only if
+    the sum runs over i < i').
+    """
+    r, u, rho, a = order
+    v = task.teacher.incoming if task.root is None else task.teacher.incoming @ task.root
+    lengths, b = jnp.linalg.norm(v, axis=1), task.teacher.outgoing
+    scale = max(
+        float(jnp.max(r)) * task.activation.steepness, float(jnp.max(lengths)) * task.teacher.activation.steepness
+    )
+    nodes = nodes_needed(scale)
+    a, b = a.reshape(len(r), -1), b.reshape(len(lengths), -1)
+    clipped = jnp.clip(rho, -1.0, 1.0)
+    own = self_partials(task.activation, r**2, nodes).value
+    students = pair_partials(
+        task.activation, task.activation, Covariance.from_correlation(r[:, None], r[None, :], clipped), nodes
+    ).value
+    index = jnp.arange(len(r))
+    students = students.at[index, index].set(own)
+    teachers = pair_partials(
+        task.activation,
+        task.teacher.activation,
+        Covariance.from_correlation(r[:, None], lengths[None, :], jnp.clip(u, -1.0, 1.0)),
+        nodes,
+    ).value
+    return jnp.sum((a @ a.T) * students) - 2 * jnp.sum((a @ b.T) * teachers) + task.constant
+
+
+class Constraints(NamedTuple):
+    """How far order parameters are inside (positive) or outside (negative) what weights can realise.
+
+    - `ball`: 1 - u_iᵀ M⁺ u_i per student, M the teachers' correlation matrix (Eq. 10; Eq. 31 for dependent directions).
+    - `box`: √(ball_i) √(ball_i') - |ρ_ii' - u_iᵀ M⁺ u_i'| per pair of students (Eq. 28); 0 if d - rank ≤ 1 (Eq. 33, 35).
+    - `determinant`: least eigenvalue of ρ - u M⁺ uᵀ, the Gram matrix of the parts outside the teachers' span. Weights exist
+      if and only if it is not negative and its rank is at most d - rank(teachers); for n ≤ 2 the box says the same.
+    - `span`: distance of each u_i from the range of M, zero unless teachers are linearly dependent.
+    """
+
+    ball: np.ndarray
+    box: np.ndarray
+    determinant: float
+    span: np.ndarray
+
+
+def constraints(teacher: Teacher, order: OrderParameters) -> Constraints:
+    """The constraints of Simsek et al. 2023, Eq. 10, 28, 31, evaluated; see `Constraints`."""
+    gram, inverse, _ = _teacher_geometry(teacher)
+    u, rho = np.asarray(order.student_teacher), np.asarray(order.student_student)
+    inside = u @ inverse @ u.T
+    ball = 1 - np.diagonal(inside)
+    room = np.sqrt(np.maximum(ball, 0.0))
+    box = np.outer(room, room) - np.abs(rho - inside)
+    np.fill_diagonal(box, 0.0)
+    outside = rho - inside
+    span = np.linalg.norm(u - u @ inverse @ gram, axis=1)
+    return Constraints(ball, box, float(np.linalg.eigvalsh((outside + outside.T) / 2)[0]), span)
+
+
+def reconstruct(teacher: Teacher, order: OrderParameters, *, tolerance: float = 1e-10) -> TwoLayer:
+    """Weights with these order parameters in the teacher's dimension, or an error that says why none exist.
+
+    The part in the teachers' span is determined; the rest is, up to a rotation, a square root of the Gram matrix
+    ρ - u M⁺ uᵀ, which must be positive semidefinite with rank at most d - rank(teachers).
+    """
+    found = constraints(teacher, order)
+    if found.span.max() > tolerance:
+        raise ValueError(
+            f"No weights have these correlations: the teachers are linearly dependent and student "
+            f"{int(found.span.argmax())} is {found.span.max():.3g} off the correlations they allow."
+        )
+    if found.ball.min() < -tolerance:
+        raise ValueError(
+            f"No weights have these correlations: student {int(found.ball.argmin())} has u·M⁺u = "
+            f"{1 - found.ball.min():.6g} > 1 (Eq. 10, 31)."
+        )
+    if found.determinant < -tolerance:
+        raise ValueError(
+            f"No weights have these correlations: the Gram matrix of the parts outside the teachers' span has the "
+            f"eigenvalue {found.determinant:.3g} < 0 (least box constraint: {found.box.min():.3g})."
+        )
+    _, inverse, directions = _teacher_geometry(teacher)
+    u, rho = np.asarray(order.student_teacher), np.asarray(order.student_student)
+    outside = rho - u @ inverse @ u.T
+    values, vectors = np.linalg.eigh((outside + outside.T) / 2)
+    _, singular, rows = np.linalg.svd(directions)
+    rank = int(np.sum(singular > tolerance * singular[0]))
+    complement = rows[rank:]
+    present = values > tolerance
+    if present.sum() > len(complement):
+        raise ValueError(
+            f"No weights have these correlations in dimension {teacher.dim}: outside the teachers' span {present.sum()} "
+            f"dimensions are needed and {len(complement)} are there."
+        )
+    unit = u @ inverse @ directions
+    unit += (vectors[:, present] * np.sqrt(values[present])) @ complement[: present.sum()]
+    return TwoLayer(np.asarray(order.norms)[:, None] * unit, order.outgoing)
+
+
+def _teacher_geometry(teacher: Teacher) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    v = np.asarray(teacher.incoming)
+    directions = v / np.linalg.norm(v, axis=1, keepdims=True)
+    gram = directions @ directions.T
+    return gram, np.linalg.pinv(gram, rcond=1e-12, hermitian=True), directions

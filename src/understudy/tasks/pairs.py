@@ -1,0 +1,107 @@
+"""Sums over pairs of neurons, and what their second derivatives contribute to a Hessian.
+
+For vectors p, q with covariance entries q11 = p·p, q12 = p·q, q22 = q·q the pair term c·G(q11, q12, q22) has
+
+∂_p = c (2 G_11 p + G_12 q),
+∂_pp = c (2 G_11 I + 4 G_11,11 ppᵀ + 2 G_11,12 (pqᵀ + qpᵀ) + G_12,12 qqᵀ),
+∂_pq = c (G_12 I + G_12,12 (pqᵀ + qpᵀ) + 2 G_11,12 ppᵀ + 2 G_12,22 qqᵀ),
+
+the last because ∂²G/∂q11∂q22 = ¼ G_12,12. For kinked activations G_12,12 grows like 1/s as the vectors become parallel
+(s = area of their parallelogram) while ∂_pp stays bounded; there the same blocks are written with the components
+q⊥ = q - (q12/q11) p and p⊥ = p - (q12/q22) q, in which the large terms have been cancelled by hand:
+
+∂_pp = c (2κ/π) ((s/q11)(I - ppᵀ/q11) + q⊥q⊥ᵀ/s), ∂_pq = c (G_12 I + (2κ/π)(p q⊥ᵀ + q p⊥ᵀ)/s), κ = product of kinks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from understudy.activations import Activation, PiecewiseLinear
+from understudy.gaussian import Covariance, Partials, pair_partials
+
+
+class Pairs(NamedTuple):
+    """All pairs of rows of `p` (n, r) and `q` (k, r): their partials, and for kinked pairs the geometry behind them."""
+
+    partials: Partials
+    kink: float
+    area: Float[Array, "n k"]
+    q_perpendicular: Float[Array, "n k r"] | None
+
+
+def pair_up(first: Activation, second: Activation, p: Float[Array, "n r"], q: Float[Array, "k r"], nodes: int) -> Pairs:
+    """Partials of every pair (row of p with activation `first`, row of q with `second`)."""
+    q11, q22 = jnp.sum(p**2, axis=1)[:, None], jnp.sum(q**2, axis=1)[None, :]
+    q12 = p @ q.T
+    q11, q22 = jnp.broadcast_to(q11, q12.shape), jnp.broadcast_to(q22, q12.shape)
+    kinked = isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear)
+    kink = first.kink * second.kink if kinked else 0.0  # type: ignore[attr-defined]
+    perpendicular = None
+    if kink:
+        # From the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly parallel.
+        tilt = q12 / jnp.where(q11 > 0, q11, 1.0)
+        perpendicular = q[None, :, :] - tilt[:, :, None] * p[:, None, :]
+        determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
+    else:
+        determinant = jnp.maximum(q11 * q22 - q12**2, 0.0)
+    partials = pair_partials(first, second, Covariance(q11, q12, q22, determinant), nodes)
+    return Pairs(partials, kink, jnp.sqrt(determinant), perpendicular)
+
+
+def own_blocks(
+    pairs: Pairs, weight: Float[Array, "n k"], p: Float[Array, "n r"], q: Float[Array, "k r"]
+) -> Float[Array, "n r r"]:
+    """Σ_j weight_ij ∂_pp of pair (i, j), for every i."""
+    g, dim = pairs.partials, p.shape[1]
+    identity = jnp.eye(dim)
+    if pairs.q_perpendicular is not None:
+        s, perpendicular = pairs.area, pairs.q_perpendicular
+        q11 = jnp.sum(p**2, axis=1)
+        scale = 2 * pairs.kink / math.pi * weight
+        radial = jnp.sum(scale * s, axis=1) / q11
+        across = scale * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), 0.0)
+        direction = p / jnp.sqrt(q11)[:, None]
+        projector = identity - direction[:, :, None] * direction[:, None, :]
+        return radial[:, None, None] * projector + jnp.einsum("ij,ija,ijb->iab", across, perpendicular, perpendicular)
+    mixed = (2 * weight * g.q11q12) @ q
+    outer = p[:, :, None] * mixed[:, None, :]
+    return (
+        jnp.sum(2 * weight * g.q11, axis=1)[:, None, None] * identity
+        + jnp.sum(4 * weight * g.q11q11, axis=1)[:, None, None] * (p[:, :, None] * p[:, None, :])
+        + outer
+        + jnp.swapaxes(outer, 1, 2)
+        + jnp.einsum("ij,ja,jb->iab", weight * g.q12q12, q, q, optimize="optimal")
+    )
+
+
+def cross_blocks(
+    pairs: Pairs, weight: Float[Array, "n k"], p: Float[Array, "n r"], q: Float[Array, "k r"]
+) -> Float[Array, "n k r r"]:
+    """weight_ij ∂_pq of every pair, indexed (i, j, component of p, component of q).
+
+    For kinked activations the limit at exactly parallel vectors depends on the direction of approach; the undetermined
+    part is left out there (it is one element of the generalised Hessian, not the Hessian, which does not exist).
+    """
+    g, dim = pairs.partials, p.shape[1]
+    identity = jnp.eye(dim)
+    slope = jnp.where(weight == 0, 0.0, weight * g.q12)[:, :, None, None] * identity
+    if pairs.q_perpendicular is not None:
+        s, q_perpendicular = pairs.area, pairs.q_perpendicular
+        q22 = jnp.sum(q**2, axis=1)
+        tilt = (p @ q.T) / q22
+        p_perpendicular = p[:, None, :] - tilt[:, :, None] * q[None, :, :]
+        across = 2 * pairs.kink / math.pi * weight * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), 0.0)
+        block = (
+            p[:, None, :, None] * q_perpendicular[:, :, None, :] + q[None, :, :, None] * p_perpendicular[:, :, None, :]
+        )
+        return slope + across[:, :, None, None] * block
+    both = (weight * g.q12q12)[:, :, None, None]
+    first, second = (2 * weight * g.q11q12)[:, :, None, None], (2 * weight * g.q12q22)[:, :, None, None]
+    left = both * q[None, :, :, None] + first * p[:, None, :, None]
+    right = both * p[:, None, :, None] + second * q[None, :, :, None]
+    return slope + left * p[:, None, None, :] + right * q[None, :, None, :]

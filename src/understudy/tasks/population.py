@@ -1,0 +1,367 @@
+"""The population loss of a two-layer student, exact in the pairwise Gaussian interactions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.gaussian import has_closed_form, self_partials
+from understudy.gaussian.quadrature import nodes_needed
+from understudy.networks import TwoLayer
+from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.task import Evaluation, Task
+from understudy.teachers import Teacher
+
+
+class Population(Task):
+    r"""L(θ) = E‖f(x) - f*(x)‖², x ~ N(0, Σ), for a two-layer student f of `width` neurons and a two-layer teacher f*.
+
+    L = Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j'), with G(p, q) = E[σ(p·x)σ(q·x)]
+    (Simsek et al. 2023, Eq. 5 and 10; no factor ½). Gradient and Hessian are assembled from the partials of G, at a
+    cost of O(n²d² + nkd²). The flat parameter vector is θ = (w_1, a_1) ⊕ … ⊕ (w_n, a_n) (their Eq. 2).
+
+    **Arguments**
+
+    - `teacher`: a `Teacher`; `width`: number n of student neurons.
+    - `activation`: the student's, the teacher's unless given.
+    - `outgoing`: `"trained"`, or the fixed outgoing weights (a number for all; 1 makes a soft committee machine).
+    - `covariance`: Σ, the identity unless given.
+
+    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero (they are
+    NaN there), and the Hessian does not where two students are parallel; see `kinks`.
+
+    >>> task = Population(Teacher.orthonormal(3), width=1)
+    >>> round(float(task.loss(TwoLayer([[0.0, 0.0, 0.0]], [0.0]))), 12)
+    1.0
+    """
+
+    teacher: Teacher
+    constant: Float[Array, ""]
+    fixed_outgoing: Float[Array, n * m] | None
+    root: Float[Array, "d d"] | None
+    width: int = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
+    resolution: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        teacher: Teacher,
+        width: int,
+        *,
+        activation: str | Activation | None = None,
+        outgoing: str | ArrayLike = "trained",
+        covariance: ArrayLike | None = None,
+    ):
+        if not isinstance(width, (int, np.integer)) or isinstance(width, bool) or width < 1:
+            raise ValueError(f"A student needs a positive whole number of neurons; received width={width!r}.")
+        self.teacher, self.width = teacher, int(width)
+        self.activation = teacher.activation if activation is None else activations.get(activation)
+        self.fixed_outgoing = _fixed_outgoing(outgoing, self.width, teacher.outgoing.shape[1:])
+        self.root = None if covariance is None else _square_root(covariance, teacher.dim)
+        v = teacher.incoming if self.root is None else teacher.incoming @ self.root
+        self.resolution = _resolution(teacher.activation.steepness * float(jnp.max(jnp.linalg.norm(v, axis=1))))
+        pairs = _pairs_of(teacher, v, nodes_needed(self.resolution))
+        self.constant = jnp.sum(_dots(teacher.outgoing, teacher.outgoing) * pairs.partials.value)
+
+    @property
+    def dim(self) -> int:
+        """Input dimension d."""
+        return self.teacher.dim
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """() for a scalar output, (m,) for m outputs."""
+        return self.teacher.outgoing.shape[1:]
+
+    @property
+    def trains_outgoing(self) -> bool:
+        """Whether outgoing weights are trained."""
+        return self.fixed_outgoing is None
+
+    @property
+    def size(self) -> int:
+        per_neuron = self.dim + (math.prod(self.outputs) if self.trains_outgoing else 0)
+        return self.width * per_neuron
+
+    def flatten(self, parameters: TwoLayer | ArrayLike) -> Float[Array, "*batch P"]:
+        if not isinstance(parameters, TwoLayer):
+            return self._checked_vector(parameters)
+        w, a = parameters.incoming, parameters.outgoing
+        batch = w.shape[:-2]
+        expected = (*batch, self.width, *self.outputs)
+        if w.ndim not in (2, 3) or w.shape[-2:] != (self.width, self.dim) or a.shape != expected:
+            raise ValueError(
+                f"This task has {self.width} students in dimension {self.dim}: incoming weights ({self.width}, {self.dim}) "
+                f"and outgoing weights {(self.width, *self.outputs)}, with at most one batch axis before; "
+                f"received {w.shape} and {a.shape}."
+            )
+        if not self.trains_outgoing:
+            return self._finite(w.reshape(*batch, -1))
+        return self._finite(jnp.concatenate([w, a.reshape(*batch, self.width, -1)], axis=-1).reshape(*batch, -1))
+
+    def _checked_vector(self, vector: ArrayLike) -> Float[Array, "*batch P"]:
+        array = jnp.asarray(vector, float)
+        if array.ndim not in (1, 2) or array.shape[-1] != self.size:
+            raise ValueError(
+                f"A flat parameter vector of this task has length {self.size}; received shape {array.shape}. "
+                "Or pass a TwoLayer(incoming, outgoing)."
+            )
+        return self._finite(array)
+
+    @staticmethod
+    def _finite(vector: Array) -> Array:
+        if not isinstance(vector, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(vector))):
+            bad = int(np.sum(~np.isfinite(np.asarray(vector))))
+            raise ValueError(f"Parameters must be finite; received {bad} NaN or infinite entries.")
+        return vector
+
+    def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
+        w, a = self._split(vector)
+        return TwoLayer(w, jnp.broadcast_to(a, (*w.shape[:-2], *a.shape[-1 - len(self.outputs) :])))
+
+    def _split(self, vector: Array) -> tuple[Array, Array]:
+        rows = vector.reshape(*vector.shape[:-1], self.width, -1)
+        if self.fixed_outgoing is not None:
+            return rows, self.fixed_outgoing
+        return rows[..., : self.dim], rows[..., self.dim :].reshape(*rows.shape[:-1], *self.outputs)
+
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> Population:
+        """Quadrature nodes are chosen for the largest norm seen, with a factor two in reserve."""
+        if self.closed_form:
+            return self
+        w, _ = self._split(vectors)
+        w = w if self.root is None else w @ self.root
+        largest = float(jnp.max(jnp.linalg.norm(w, axis=-1))) * self.activation.steepness
+        needed = _resolution(largest)
+        return self if needed <= self.resolution else _with_resolution(self, needed)
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether every interaction of this task has a closed form."""
+        return has_closed_form(self.activation, self.activation) and has_closed_form(
+            self.activation, self.teacher.activation
+        )
+
+    def resolves(self, vectors: Float[Array, "*batch P"]) -> bool:
+        """Whether the quadrature nodes in use are enough for these points."""
+        return self.prepared(vectors).resolution == self.resolution
+
+    def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
+        """Where the loss is not twice differentiable at `parameters`, in words; empty for smooth activations."""
+        if self.activation.smoothness > 0:
+            return []
+        w = np.asarray(self.unflatten(self.flatten(parameters)).incoming)
+        norms = np.linalg.norm(w, axis=1)
+        messages = [
+            f"student {i} has a zero incoming vector: the gradient does not exist" for i in np.flatnonzero(norms == 0)
+        ]
+        unit = w / np.where(norms > 0, norms, 1.0)[:, None]
+        for i in range(self.width):
+            for j in range(i):
+                gap = min(np.linalg.norm(unit[i] - unit[j]), np.linalg.norm(unit[i] + unit[j]))
+                if norms[i] > 0 and norms[j] > 0 and gap < 1e-14:
+                    messages.append(f"students {j} and {i} are parallel: the Hessian does not exist")
+        return messages
+
+    # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
+
+    def _terms(self, vector: Array) -> _Terms:
+        w, a = self._split(vector)
+        v = self.teacher.incoming
+        if self.root is not None:
+            w, v = w @ self.root, v @ self.root
+        nodes = nodes_needed(self.resolution)
+        own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes)
+        students = pair_up(self.activation, self.activation, w, w, nodes)
+        students = students._replace(partials=jax.tree.map(_zero_diagonal, students.partials))
+        teachers = pair_up(self.activation, self.teacher.activation, w, v, nodes)
+        b = self.teacher.outgoing
+        off = 2 * _zero_diagonal(_dots(a, a))
+        return _Terms(w, v, a, b, own, students, teachers, jnp.diagonal(_dots(a, a)), off, -2 * _dots(a, b))
+
+    def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        return self._loss(self._terms(vector))
+
+    def _loss(self, t: _Terms) -> Array:
+        students = jnp.sum(t.weight_own * t.own.value) + jnp.sum(t.weight_students * t.students.partials.value) / 2
+        return students + jnp.sum(t.weight_teachers * t.teachers.partials.value) + self.constant
+
+    def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        t = self._terms(vector)
+        return self._loss(t), self._gradient(t)
+
+    def _gradient(self, t: _Terms) -> Array:
+        gs, gt = t.students.partials, t.teachers.partials
+        along = 2 * t.weight_own * t.own.q
+        along += 2 * jnp.sum(t.weight_students * gs.q11, axis=1) + 2 * jnp.sum(t.weight_teachers * gt.q11, axis=1)
+        incoming = along[:, None] * t.w + (t.weight_students * gs.q12) @ t.w + (t.weight_teachers * gt.q12) @ t.v
+        incoming = incoming if self.root is None else incoming @ self.root
+        if not self.trains_outgoing:
+            return incoming.ravel()
+        outgoing = 2 * (_rows(t.own.value, t.a) + gs.value @ t.a - gt.value @ t.b)
+        return jnp.concatenate([incoming, outgoing.reshape(self.width, -1)], axis=1).ravel()
+
+    def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
+        t = self._terms(vector)
+        n, d, m = self.width, self.dim, math.prod(self.outputs)
+        index = jnp.arange(n)
+        gs, gt = t.students.partials, t.teachers.partials
+        own = own_blocks(t.students, t.weight_students, t.w, t.w)
+        own += own_blocks(t.teachers, t.weight_teachers, t.w, t.v)
+        own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)
+        own += 4 * (t.weight_own * t.own.qq)[:, None, None] * (t.w[:, :, None] * t.w[:, None, :])
+        incoming = cross_blocks(t.students, t.weight_students, t.w, t.w).at[index, index].set(own)
+        if self.root is not None:
+            incoming = jnp.einsum("ac,ijcd,db->ijab", self.root, incoming, self.root)
+        if not self.trains_outgoing:
+            hessian = jnp.transpose(incoming, (0, 2, 1, 3)).reshape(n * d, n * d)
+            return Evaluation(self._loss(t), self._gradient(t), hessian)
+
+        a, b = t.a.reshape(n, m), t.b.reshape(-1, m)
+        # ∂²L/∂w_i∂a_j: for i ≠ j it is 2 a_i ∂_w G_ij, for i = j the derivative of the gradient by its own weight.
+        slope = 2 * gs.q11[:, :, None] * t.w[:, None, :] + gs.q12[:, :, None] * t.w[None, :, :]
+        mixed = 2 * slope[:, :, :, None] * a[:, None, None, :]
+        students = jnp.einsum("ij,jm->im", 2 * gs.q11, a)[:, None, :] * t.w[:, :, None]
+        students += jnp.einsum("ij,jd,jm->idm", gs.q12, t.w, a)
+        teachers = jnp.einsum("ij,jm->im", 2 * gt.q11, b)[:, None, :] * t.w[:, :, None]
+        teachers += jnp.einsum("ij,jd,jm->idm", gt.q12, t.v, b)
+        diagonal = 4 * t.own.q[:, None, None] * t.w[:, :, None] * a[:, None, :] + 2 * (students - teachers)
+        mixed = mixed.at[index, index].set(diagonal)
+        if self.root is not None:
+            mixed = jnp.einsum("ac,ijcm->ijam", self.root, mixed)
+        values = 2 * gs.value.at[index, index].set(t.own.value)
+        outgoing = values[:, :, None, None] * jnp.eye(m)
+        top = jnp.concatenate([incoming, mixed], axis=3)
+        bottom = jnp.concatenate([jnp.transpose(mixed, (1, 0, 3, 2)), outgoing], axis=3)
+        blocks = jnp.concatenate([top, bottom], axis=2)
+        hessian = jnp.transpose(blocks, (0, 2, 1, 3)).reshape(self.size, self.size)
+        return Evaluation(self._loss(t), self._gradient(t), hessian)
+
+    def orthogonal_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
+        """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
+
+        It is the same for each such direction and does not couple to anything else, so in dimension d it occurs
+        d - rank(students, teachers) times. Isotropic inputs only.
+        """
+        t = self._terms(vector)
+        gs, gt = t.students.partials, t.teachers.partials
+        along = 2 * t.weight_own * t.own.q
+        along += 2 * jnp.sum(t.weight_students * gs.q11, axis=1) + 2 * jnp.sum(t.weight_teachers * gt.q11, axis=1)
+        return jnp.diag(along) + t.weight_students * gs.q12
+
+    # -- reduction ----------------------------------------------------------------------------------------------------
+
+    def reduce(self, parameters: TwoLayer) -> tuple[Population, TwoLayer, Float[Array, "*batch r d"]]:
+        """The same problem in the span of teachers and students: (task, parameters, orthonormal rows of the span).
+
+        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back is
+        `incoming @ basis`. Teacher coordinates come first and are the same for a whole batch. Inputs with a
+        covariance other than the identity mix directions: no reduction (r = d).
+        """
+        w = parameters.incoming
+        if self.root is not None or self.dim <= self.width + self.teacher.width:
+            return self, parameters, jnp.broadcast_to(jnp.eye(self.dim), (*w.shape[:-2], self.dim, self.dim))
+        v = np.asarray(self.teacher.incoming)
+        triangular = np.linalg.qr(v.T, mode="r")
+        basis = v if np.allclose(v @ v.T, np.eye(len(v)), rtol=0, atol=1e-15) else np.linalg.qr(v.T)[0].T
+        coordinates = np.eye(len(v)) if basis is v else triangular.T
+        teacher = Teacher(
+            np.pad(coordinates, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation
+        )
+        inside = np.asarray(w) @ basis.T
+        outside = np.asarray(w) - inside @ basis
+        outside -= (outside @ basis.T) @ basis  # once more: what is left after one projection is not quite orthogonal
+        q, r = np.linalg.qr(np.swapaxes(outside, -1, -2))
+        reduced = np.concatenate([inside, np.swapaxes(r, -1, -2)], axis=-1)
+        rows = np.broadcast_to(basis, (*w.shape[:-2], *basis.shape))
+        full = np.concatenate([rows, np.swapaxes(q, -1, -2)], axis=-2)
+        task = eqx.tree_at(lambda t: t.teacher, self, teacher)
+        return task, TwoLayer(reduced, parameters.outgoing), jnp.asarray(full)
+
+
+class _Terms(NamedTuple):
+    """Everything one evaluation computes once: weights, partials, and the weight of each pair in the loss."""
+
+    w: Array
+    v: Array
+    a: Array
+    b: Array
+    own: NamedTuple
+    students: Pairs
+    teachers: Pairs
+    weight_own: Array
+    weight_students: Array
+    weight_teachers: Array
+
+
+def _with_resolution(task: Population, resolution: float) -> Population:
+    copy = object.__new__(Population)
+    for item in fields(Population):
+        object.__setattr__(copy, item.name, resolution if item.name == "resolution" else getattr(task, item.name))
+    return copy
+
+
+def _dots(a: Array, b: Array) -> Array:
+    """a_i·b_j for scalar or vector outgoing weights."""
+    return jnp.outer(a, b) if a.ndim == 1 else a @ b.T
+
+
+def _rows(scale: Array, a: Array) -> Array:
+    return scale * a if a.ndim == 1 else scale[:, None] * a
+
+
+def _zero_diagonal(x: Array) -> Array:
+    return jnp.where(jnp.eye(x.shape[0], dtype=bool), 0.0, x)
+
+
+def _pairs_of(teacher: Teacher, v: Array, nodes: int) -> Pairs:
+    """Teacher-teacher pairs, with the exact self-interaction on the diagonal."""
+    pairs = pair_up(teacher.activation, teacher.activation, v, v, nodes)
+    own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes).value
+    index = jnp.arange(teacher.width)
+    return pairs._replace(partials=pairs.partials._replace(value=pairs.partials.value.at[index, index].set(own)))
+
+
+def _resolution(scale: float) -> float:
+    """The power of two at or above twice the scale: nodes change, and code is compiled again, only when it grows past."""
+    return 2.0 ** math.ceil(math.log2(max(scale, 0.5)) + 1)
+
+
+def _fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ...]) -> Array | None:
+    if isinstance(outgoing, str):
+        if outgoing != "trained":
+            raise ValueError(f"outgoing is 'trained' or the fixed weights themselves; received {outgoing!r}.")
+        return None
+    weights = np.asarray(outgoing, float)
+    try:
+        weights = np.broadcast_to(weights, (width, *outputs))
+    except ValueError:
+        raise ValueError(
+            f"Fixed outgoing weights must have shape {(width, *outputs)} or be one number; received {weights.shape}."
+        ) from None
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("Fixed outgoing weights must be finite.")
+    return jnp.asarray(weights)
+
+
+def _square_root(covariance: ArrayLike, dim: int) -> Array:
+    sigma = np.asarray(covariance, float)
+    if sigma.shape != (dim, dim):
+        raise ValueError(f"The input covariance must be a {dim} × {dim} matrix; received shape {sigma.shape}.")
+    if not np.all(np.isfinite(sigma)) or not np.allclose(sigma, sigma.T, rtol=1e-12, atol=0):
+        raise ValueError("The input covariance must be finite and symmetric.")
+    values, vectors = np.linalg.eigh(sigma)
+    if values[0] < -1e-12 * max(values[-1], 0.0) or values[-1] <= 0:
+        raise ValueError(
+            f"The input covariance must be positive semidefinite; its least eigenvalue is {values[0]:.3g}."
+        )
+    return jnp.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

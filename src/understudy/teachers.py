@@ -1,0 +1,121 @@
+"""Making teachers: networks whose function is to be learned."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.networks import TwoLayer
+
+
+class Teacher(eqx.Module):
+    """A fixed two-layer network f*(x) = Σ_j b_j σ(v_j·x).
+
+    **Arguments**
+
+    - `incoming`: the v_j, shape (k, d), any linear dependence; `outgoing`: the b_j, shape (k,) or (k, m).
+    - `activation`: σ, by name or object.
+
+    >>> Teacher.orthonormal(3, dim=5).width
+    3
+    """
+
+    incoming: Float[Array, "k d"]
+    outgoing: Float[Array, k * m]
+    activation: Activation = eqx.field(static=True)
+
+    def __init__(self, incoming: ArrayLike, outgoing: ArrayLike, activation: str | Activation):
+        v, b = np.asarray(incoming, float), np.asarray(outgoing, float)
+        if v.ndim != 2 or 0 in v.shape:
+            raise ValueError(
+                f"A teacher's incoming vectors form a matrix (k, d) with k, d ≥ 1; received shape {v.shape}."
+            )
+        if b.ndim not in (1, 2) or b.shape[0] != v.shape[0]:
+            raise ValueError(
+                f"A teacher with {v.shape[0]} neurons needs outgoing weights of shape ({v.shape[0]},) or "
+                f"({v.shape[0]}, outputs); received shape {b.shape}."
+            )
+        for name, array in (("incoming", v), ("outgoing", b)):
+            if not np.all(np.isfinite(array)):
+                where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+                raise ValueError(f"The teacher's {name} weights must be finite; received {array[where]} at {where}.")
+        self.incoming, self.outgoing = jnp.asarray(v), jnp.asarray(b)
+        self.activation = activations.get(activation)
+        if self.activation.smoothness == 0 and np.any(np.linalg.norm(v, axis=1) == 0):
+            raise ValueError(
+                f"With {self.activation.name} a teacher neuron with a zero incoming vector contributes nothing; "
+                f"neuron {int(np.argmin(np.linalg.norm(v, axis=1)))} has one. Leave it out."
+            )
+
+    @property
+    def width(self) -> int:
+        """Number k of hidden neurons."""
+        return self.incoming.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Input dimension d."""
+        return self.incoming.shape[1]
+
+    @property
+    def network(self) -> TwoLayer:
+        """The teacher's parameters as a network."""
+        return TwoLayer(self.incoming, self.outgoing)
+
+    @property
+    def is_unit_orthonormal(self) -> bool:
+        """Whether v_i·v_j = δ_ij and every b_j = 1, to rounding: the setting of the closed-form theory."""
+        gram = np.asarray(self.incoming @ self.incoming.T)
+        unit = np.allclose(gram, np.eye(self.width), rtol=0, atol=1e-13)
+        return bool(unit and self.outgoing.ndim == 1 and np.all(np.asarray(self.outgoing) == 1))
+
+    @staticmethod
+    def orthonormal(
+        width: int, dim: int | None = None, activation: str | Activation = "erf", outgoing: ArrayLike = 1.0
+    ) -> Teacher:
+        """v_j = e_j, the first `width` coordinate vectors; outgoing weights 1 unless given."""
+        width, dim = _count("width", width), _count("dim", width if dim is None else dim)
+        if dim < width:
+            raise ValueError(
+                f"{width} orthonormal vectors need at least {width} dimensions; received dim={dim}. "
+                f"Raise dim or lower the teacher's width."
+            )
+        weights = np.broadcast_to(np.asarray(outgoing, float), (width, *np.shape(outgoing)[1:]))
+        return Teacher(np.eye(width, dim), weights, activation)
+
+    @staticmethod
+    def angular(
+        angles: ArrayLike, activation: str | Activation = "softplus", outgoing: ArrayLike = 1.0, norms: ArrayLike = 1.0
+    ) -> Teacher:
+        """Neurons at given angles (radians) in the plane: v_j = norm_j (cos φ_j, sin φ_j)."""
+        phi = np.atleast_1d(np.asarray(angles, float))
+        norms = np.broadcast_to(np.asarray(norms, float), phi.shape)
+        incoming = norms[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1)
+        return Teacher(incoming, np.broadcast_to(np.asarray(outgoing, float), phi.shape), activation)
+
+    @staticmethod
+    def random(
+        width: int,
+        dim: int,
+        activation: str | Activation = "erf",
+        *,
+        seed: int = 0,
+        outgoing: ArrayLike = 1.0,
+        unit: bool = True,
+    ) -> Teacher:
+        """Gaussian incoming vectors, scaled to unit norm unless `unit` is false (then of variance 1/d)."""
+        width, dim = _count("width", width), _count("dim", dim)
+        v = np.random.default_rng(seed).normal(size=(width, dim)) / np.sqrt(dim)
+        if unit:
+            v /= np.linalg.norm(v, axis=1, keepdims=True)
+        return Teacher(v, np.broadcast_to(np.asarray(outgoing, float), (width,)), activation)
+
+
+def _count(name: str, value: int) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive integer; received {value!r}.")
+    return int(value)
