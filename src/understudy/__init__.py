@@ -1,11 +1,56 @@
-"""Finds, certifies and explains what a small network learns from a bigger one."""
+"""Finds, certifies and explains what a small network learns from a bigger one.
 
-import jax as _jax
+Public names load their modules on first use, so that `understudy --help` needs no array library. All numbers are float64:
+importing this package switches JAX to 64 bits.
+"""
 
-_jax.config.update("jax_enable_x64", True)
+import os as _os
+import sys as _sys
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
-from understudy import gaussian as gaussian
-from understudy.gaussian import interaction as interaction
-from understudy.networks import TwoLayer as TwoLayer
-from understudy.tasks import Population as Population
-from understudy.teachers import Teacher as Teacher
+__version__ = "0.1.0"
+
+if "jax" in _sys.modules:
+    _sys.modules["jax"].config.update("jax_enable_x64", True)
+else:
+    _os.environ["JAX_ENABLE_X64"] = "1"
+
+_HOMES = {
+    "Empirical": "understudy.tasks",
+    "Population": "understudy.tasks",
+    "Teacher": "understudy.teachers",
+    "TwoLayer": "understudy.networks",
+    "Deep": "understudy.networks",
+    "certify": "understudy.points",
+    "fit": "understudy.fitting",
+    "interaction": "understudy.gaussian",
+}
+_ROOMS = ("activations", "dynamics", "gaussian", "layers", "plots", "points", "surgery", "sweeps", "tasks", "theory")
+
+if TYPE_CHECKING:
+    from understudy import activations as activations
+    from understudy import dynamics as dynamics
+    from understudy import gaussian as gaussian
+    from understudy import points as points
+    from understudy import tasks as tasks
+    from understudy.fitting import fit as fit
+    from understudy.gaussian import interaction as interaction
+    from understudy.networks import Deep as Deep
+    from understudy.networks import TwoLayer as TwoLayer
+    from understudy.points import certify as certify
+    from understudy.tasks import Empirical as Empirical
+    from understudy.tasks import Population as Population
+    from understudy.teachers import Teacher as Teacher
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(_import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return _import_module(f"understudy.{name}")
+    raise AttributeError(f"module 'understudy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, *_ROOMS, "__version__"])

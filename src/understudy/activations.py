@@ -18,7 +18,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 from numpy.polynomial import hermite_e
 
 Parity = Literal["odd", "even"] | None
@@ -55,7 +55,7 @@ class Activation:
         """(σ(x), σ'(x), …) up to `order` ≤ 4."""
         raise NotImplementedError
 
-    def __call__(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
         return self.derivatives(jnp.asarray(x, float), 0)[0]
 
 
@@ -81,12 +81,20 @@ class Erf(Activation):
 
 @dataclass(frozen=True)
 class PiecewiseLinear(Activation):
-    """σ(x) = slope·x + kink·|x|: ReLU is (½, ½), the absolute value (0, 1), the identity (1, 0)."""
+    """σ(x) = slope·x + kink·|x|: ReLU is (½, ½), the absolute value (0, 1), the identity (1, 0).
+
+    Parity and smoothness follow from the two numbers.
+    """
 
     slope: float = 0.0
     kink: float = 0.0
     homogeneity: int | None = 1
     growth: int = 1
+
+    def __post_init__(self) -> None:
+        parity = "odd" if self.kink == 0 else "even" if self.slope == 0 else None
+        object.__setattr__(self, "parity", parity)
+        object.__setattr__(self, "smoothness", 0.0 if self.kink else INFINITELY_SMOOTH)
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
         """Derivatives where they exist; at x = 0 a kinked σ gets the mean of both sides, and 0 from order 2 on."""
@@ -158,16 +166,27 @@ def _derivative(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _logistic_derivatives(x: Array) -> Derivatives:
-    """s = 1/(1+e^-x) and its derivatives; s(1-s) from e^-|x| so that no digits are lost in the tails."""
+    """s = 1/(1+e^-x) and its derivatives: p = s(1-s) from e^-|x|, so that no digits are lost in the tails, and
+    1 - 2s = -tanh(x/2), so that none are lost at 0.
+    """
     tail = jnp.exp(-jnp.abs(x))
     s = jnp.where(x >= 0, 1.0, tail) / (1 + tail)
     p = tail / (1 + tail) ** 2
-    return s, p, p * (1 - 2 * s), p * (1 - 6 * p), p * (1 - 2 * s) * (1 - 12 * p)
+    bend = -p * jnp.tanh(x / 2)
+    return s, p, bend, p * (1 - 6 * p), bend * (1 - 12 * p)
 
 
-def _rescaled(formula: Callable[[Array], Derivatives], inner: float, outer: float) -> Callable[[Array], Derivatives]:
-    """Derivatives of outer·σ(inner·x) from those of σ."""
-    return lambda x: tuple(outer * inner**order * d for order, d in enumerate(formula(inner * x)))
+@dataclass(frozen=True)
+class _Rescaled:
+    """Derivatives of outer·σ(inner·x) from those of σ, as an object, so that activations compare and pickle."""
+
+    formula: Callable[[Array], Derivatives]
+    inner: float
+    outer: float
+
+    def __call__(self, x: Array) -> Derivatives:
+        derivatives = self.formula(self.inner * x)
+        return tuple(self.outer * self.inner**order * d for order, d in enumerate(derivatives))
 
 
 def _softplus_derivatives(x: Array) -> Derivatives:
@@ -176,7 +195,7 @@ def _softplus_derivatives(x: Array) -> Derivatives:
 
 def _tanh_derivatives(x: Array) -> Derivatives:
     """tanh(x) = 2 s(2x) - 1."""
-    rescaled = _rescaled(_logistic_derivatives, 2.0, 2.0)(x)
+    rescaled = _Rescaled(_logistic_derivatives, 2.0, 2.0)(x)
     return (jnp.tanh(x), *rescaled[1:])
 
 
@@ -194,16 +213,16 @@ def _gelu_derivatives(x: Array) -> Derivatives:
 
 
 def _softplus(beta: float) -> Activation:
-    formula = _rescaled(_softplus_derivatives, beta, 1 / beta)
+    formula = _Rescaled(_softplus_derivatives, beta, 1 / beta)
     return Smooth(_named("softplus", beta), steepness=beta / 2, growth=1, formula=formula)
 
 
 def _sigmoid(beta: float) -> Activation:
-    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=_rescaled(_logistic_derivatives, beta, 1.0))
+    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=_Rescaled(_logistic_derivatives, beta, 1.0))
 
 
 def _tanh(beta: float) -> Activation:
-    formula = _rescaled(_tanh_derivatives, beta, 1.0)
+    formula = _Rescaled(_tanh_derivatives, beta, 1.0)
     return Smooth(_named("tanh", beta), parity="odd", steepness=beta, formula=formula)
 
 
@@ -219,14 +238,16 @@ def _hermite(degree: float) -> Activation:
 
 
 def _named(kind: str, beta: float) -> str:
-    return kind if beta == 1 else f"{kind}:{beta:g}"
+    """The shortest name that reads back as the same number."""
+    short = f"{beta:g}"
+    return kind if beta == 1 else f"{kind}:{short if float(short) == beta else repr(beta)}"
 
 
 _FIXED: dict[str, Activation] = {
     "erf": Erf(),
-    "relu": PiecewiseLinear("relu", smoothness=0, slope=0.5, kink=0.5),
-    "abs": PiecewiseLinear("abs", parity="even", smoothness=0, kink=1.0),
-    "linear": PiecewiseLinear("linear", parity="odd", slope=1.0),
+    "relu": PiecewiseLinear("relu", slope=0.5, kink=0.5),
+    "abs": PiecewiseLinear("abs", kink=1.0),
+    "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial(
         "quadratic", "even", 2, growth=2, coefficients=tuple(hermite_e.poly2herme([0, 0, 1]).tolist())
     ),

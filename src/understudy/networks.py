@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
 
 from understudy import activations
 from understudy.activations import Activation
+
+
+def _as_float(x: ArrayLike) -> Array:
+    return jnp.asarray(x, float)
 
 
 class TwoLayer(eqx.Module):
@@ -22,8 +30,8 @@ class TwoLayer(eqx.Module):
     2
     """
 
-    incoming: Float[Array, "*batch n d"] = eqx.field(converter=lambda x: jnp.asarray(x, float))
-    outgoing: Float[Array, "*batch n *m"] = eqx.field(converter=lambda x: jnp.asarray(x, float))
+    incoming: Float[Array, "*batch n d"] = eqx.field(converter=_as_float)
+    outgoing: Float[Array, "*batch n"] | Float[Array, "*batch n m"] = eqx.field(converter=_as_float)
 
     @property
     def width(self) -> int:
@@ -35,7 +43,46 @@ class TwoLayer(eqx.Module):
         """Input dimension d."""
         return self.incoming.shape[-1]
 
-    def __call__(self, x: Float[Array, "*samples d"], activation: str | Activation) -> Float[Array, "*samples *m"]:
-        """The network's output for inputs x, with that activation."""
+    def __call__(
+        self, x: Float[Array, "*samples d"], activation: str | Activation
+    ) -> Float[Array, "*samples"] | Float[Array, "*samples m"]:
+        """The network's output for inputs x, with that activation; for a batch of networks use `jax.vmap`."""
+        if self.incoming.ndim != 2:
+            raise ValueError(
+                f"A forward pass takes one network; these are {self.incoming.shape[0]}. Use jax.vmap over the batch."
+            )
         sigma = activations.get(activation)
         return jnp.tensordot(sigma(x @ self.incoming.T), self.outgoing, axes=1)
+
+
+class Deep(eqx.Module):
+    """Parameters of a fully connected network with biases: x → W_L σ(… σ(W_1 x + b_1) …) + b_L.
+
+    `weights[l]` has shape (width of layer l + 1, width of layer l); the last layer is linear.
+
+    >>> Deep.glorot([2, 5, 1], seed=0).depth
+    2
+    """
+
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
+
+    @property
+    def depth(self) -> int:
+        """Number of layers of weights."""
+        return len(self.weights)
+
+    def __call__(self, x: Float[Array, "*samples d"], activation: str | Activation) -> Float[Array, "*samples m"]:
+        """The network's output for inputs x, with that activation in every hidden layer."""
+        sigma = activations.get(activation)
+        for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = sigma(x @ w.T + b)
+        return x @ self.weights[-1].T + self.biases[-1]
+
+    @staticmethod
+    def glorot(widths: Sequence[int], *, seed: int = 0, bias: float = 0.0) -> Deep:
+        """Glorot-normal weights for layers of these widths (input first); biases N(0, bias²)."""
+        rng = np.random.default_rng(seed)
+        pairs = list(itertools.pairwise(widths))
+        weights = tuple(jnp.asarray(rng.normal(size=(o, i)) * np.sqrt(2 / (i + o))) for i, o in pairs)
+        return Deep(weights, tuple(jnp.asarray(bias * rng.normal(size=o)) for _, o in pairs))

@@ -16,9 +16,11 @@ import queue
 import signal
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +32,19 @@ from understudy.store import Store, canonical_json
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# A cell whose worker is killed is tried again this often; after that the cell is taken for the cause.
-ALLOWED_FAILURES = 3
+# Dask blames a worker's death on every cell assigned to it, also on those that wait. So a cell is tried again this
+# often in company; if its workers still die, once more and as often again alone, where the blame is certain: three
+# tries after the first.
+ALLOWED_FAILURES = 1
 
 # Seconds between looks at the cluster (and calls of `progress`) while no cell finishes.
 TICK_SECONDS = 1.0
 
 # A cluster without workers, or that cannot be reached, is given this long to come back.
 PATIENCE_SECONDS = 60.0
+
+# A scheduler that does not answer within this time is taken to be absent.
+CONNECT_SECONDS = 10.0
 
 # One worker, one core: threads of several workers on the same cores slow each other down a hundredfold (DESIGN.md).
 # XLA reads NPROC for the size of its thread pool; the flag alone leaves the pool at the number of cores.
@@ -159,7 +166,7 @@ def run(
     - `progress`: called after every cell, and about every second in between.
 
     A failing cell does not stop the rest; it is in the result's `failed`. A cell whose worker is killed is tried
-    again, up to three times (on a running cluster: as its scheduler's `allowed-failures` says, by default three).
+    again, up to three times (on a running cluster up to twice its scheduler's `allowed-failures` plus one).
     KeyboardInterrupt stops the workers at once and is raised again; what is finished is stored.
     """
     if cluster is not None and scheduler_file is not None:
@@ -208,6 +215,7 @@ class _Sweep:
         self.progress = progress
         self.done = 0
         self.failures: dict[str, Failure] = {}
+        self.suspects: dict[str, Failure] = {}  # cells whose workers were killed, perhaps not by them
         self.started = time.monotonic()
 
     def report(self) -> None:
@@ -218,16 +226,29 @@ class _Sweep:
 
     def compute(self, function: Callable[[dict[str, Any]], xr.Dataset], client: "Client", probe: Path) -> None:
         self.started = time.monotonic()
+        task = partial(_compute_cell, function, str(self.store.directory), probe.name)
+        self._compute_together(task, list(self.pending), client, probe)
+        suspects, self.suspects = self.suspects, {}
+        for text in suspects:
+            self._compute_together(task, [text], client, probe)
+        for text, failure in self.suspects.items():
+            self.failures[text] = failure
+        self.report()
+
+    def _compute_together(
+        self, task: Callable[[dict[str, Any]], "_Outcome"], texts: list[str], client: "Client", probe: Path
+    ) -> None:
         finished: queue.SimpleQueue[str] = queue.SimpleQueue()
-        futures: dict[str, Future] = {}
-        run_name = probe.name.strip(".")
-        for text, cell in self.pending.items():
-            # The name of the run is in the key: what failed in an earlier run on this cluster is computed anew.
-            key = f"cell-{self.store.path(cell).stem}-{run_name}"
-            futures[text] = client.submit(
-                _compute_cell, function, cell, str(self.store.directory), probe.name, key=key, pure=False
-            )
-            futures[text].add_done_callback(lambda _, text=text: finished.put(text))
+        # Keys of one new group: Dask keeps the cells of a large group back until a worker is free, which spares
+        # waiting cells the blame and lets workers that join late have their share. New, so that nothing
+        # is reused from an earlier round or run on this cluster.
+        group = f"cell-{uuid.uuid4().hex}"
+        keys = [(group, index) for index in range(len(texts))]
+        submitted = client.map(task, [self.pending[text] for text in texts], key=keys, pure=False)
+        futures: dict[str, Future] = dict(zip(texts, submitted, strict=True))
+        del submitted  # a future that nobody holds frees its result
+        for text, future in futures.items():
+            future.add_done_callback(lambda _, text=text: finished.put(text))
         healthy = time.monotonic()
         while futures:
             try:
@@ -237,24 +258,25 @@ class _Sweep:
                 if _has_workers(client):
                     healthy = time.monotonic()
                 elif time.monotonic() - healthy > PATIENCE_SECONDS:
+                    advice = f"the cluster had no workers for {PATIENCE_SECONDS:.0f} s; start some and run it again"
                     for text in futures:
-                        self._fail(
-                            text,
-                            "ClusterLost",
-                            f"the cluster had no workers for {PATIENCE_SECONDS:.0f} s; start some and run it again",
-                        )
+                        self._fail(text, "ClusterLost", advice)
                     return
             else:
                 self._collect(text, futures.pop(text))
             self.report()
 
     def _collect(self, text: str, future: "Future") -> None:
+        from distributed import KilledWorker
+
         try:
             outcome: _Outcome = future.result()
             if outcome.dataset is not None:
                 self.store.save(self.pending[text], outcome.dataset)
+        except KilledWorker as error:
+            self.suspects[text] = Failure(self.pending[text], *_describe(error))
         except Exception as error:
-            # What the worker could not report: it was killed, `function` is not importable there, the disk is full.
+            # What the worker could not report: `function` is not importable there, the disk is full.
             self._fail(text, *_describe(error))
         else:
             if outcome.error is not None:
@@ -271,7 +293,7 @@ def _describe(error: BaseException) -> tuple[str, str, str]:
 
 
 def _compute_cell(
-    function: Callable[[dict[str, Any]], xr.Dataset], cell: dict[str, Any], directory: str, probe: str
+    function: Callable[[dict[str, Any]], xr.Dataset], directory: str, probe: str, cell: dict[str, Any]
 ) -> _Outcome:
     """Runs on the worker: computes one cell, and stores it if the worker sees the client's store."""
     visible = (Path(directory) / probe).exists()
@@ -329,11 +351,12 @@ def _local_client(workers: int) -> Iterator["Client"]:
     environment = dict(_WORKER_ENVIRONMENT, XLA_FLAGS=f"{os.environ.get('XLA_FLAGS', '')} {_XLA_FLAG}".strip())
     settings = {
         "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
-        # One cell at a time on each worker: when a worker dies, no waiting cell shares the blame.
+        # No more than one cell on a worker at a time.
         "distributed.scheduler.worker-saturation": 1.0,
         **{f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()},
     }
-    before = {name: os.environ.get(name) for name in environment}
+    changed = {*dask.config.get("distributed.nanny.pre-spawn-environ"), *environment, "PYTHONHASHSEED"}
+    before = {name: os.environ.get(name) for name in changed}
     try:
         with (
             dask.config.set(settings),
@@ -341,7 +364,7 @@ def _local_client(workers: int) -> Iterator["Client"]:
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # None would still take port 8787, and warn if it is taken
                 silence_logs=logging.CRITICAL,
             ) as cluster,
             Client(cluster) as client,
@@ -351,7 +374,7 @@ def _local_client(workers: int) -> Iterator["Client"]:
             except BaseException:
                 # Closing politely waits for the cells in flight. They are not wanted any more.
                 for nanny in cluster.workers.values():
-                    nanny.auto_restart = False
+                    nanny.close_gracefully()  # it will not start another worker
                     if nanny.pid is not None:
                         os.kill(nanny.pid, signal.SIGKILL)
                 raise
@@ -376,7 +399,9 @@ def _remote_client(cluster: str | None, scheduler_file: str | os.PathLike[str] |
         )
     where = cluster if scheduler_file is None else scheduler_file
     try:
-        client = Client(cluster, scheduler_file=None if scheduler_file is None else str(scheduler_file), timeout=10)
+        client = Client(
+            cluster, scheduler_file=None if scheduler_file is None else str(scheduler_file), timeout=CONNECT_SECONDS
+        )
     except (OSError, TimeoutError, ValueError) as error:
         raise ConnectionError(
             f"No Dask scheduler answers at {where}: {error}. Start one with `dask scheduler` and "

@@ -25,7 +25,7 @@ class Teacher(eqx.Module):
     """
 
     incoming: Float[Array, "k d"]
-    outgoing: Float[Array, k * m]
+    outgoing: Float[Array, " k *m"]
     activation: Activation = eqx.field(static=True)
 
     def __init__(self, incoming: ArrayLike, outgoing: ArrayLike, activation: str | Activation):
@@ -84,8 +84,7 @@ class Teacher(eqx.Module):
                 f"{width} orthonormal vectors need at least {width} dimensions; received dim={dim}. "
                 f"Raise dim or lower the teacher's width."
             )
-        weights = np.broadcast_to(np.asarray(outgoing, float), (width, *np.shape(outgoing)[1:]))
-        return Teacher(np.eye(width, dim), weights, activation)
+        return Teacher(np.eye(width, dim), _outgoing(outgoing, width), activation)
 
     @staticmethod
     def angular(
@@ -93,9 +92,14 @@ class Teacher(eqx.Module):
     ) -> Teacher:
         """Neurons at given angles (radians) in the plane: v_j = norm_j (cos φ_j, sin φ_j)."""
         phi = np.atleast_1d(np.asarray(angles, float))
-        norms = np.broadcast_to(np.asarray(norms, float), phi.shape)
-        incoming = norms[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1)
-        return Teacher(incoming, np.broadcast_to(np.asarray(outgoing, float), phi.shape), activation)
+        lengths = np.asarray(norms, float)
+        if phi.ndim != 1 or lengths.shape not in ((), phi.shape):
+            raise ValueError(
+                f"Give one angle for each neuron and one norm for each or for all; received angles of shape "
+                f"{phi.shape} and norms of shape {lengths.shape}."
+            )
+        incoming = np.stack([lengths * np.cos(phi), lengths * np.sin(phi)], axis=1)
+        return Teacher(incoming, _outgoing(outgoing, len(phi)), activation)
 
     @staticmethod
     def random(
@@ -112,7 +116,13 @@ class Teacher(eqx.Module):
         v = np.random.default_rng(seed).normal(size=(width, dim)) / np.sqrt(dim)
         if unit:
             v /= np.linalg.norm(v, axis=1, keepdims=True)
-        return Teacher(v, np.broadcast_to(np.asarray(outgoing, float), (width,)), activation)
+        return Teacher(v, _outgoing(outgoing, width), activation)
+
+
+def _outgoing(outgoing: ArrayLike, width: int) -> np.ndarray:
+    """One number stands for all neurons; arrays are checked by `Teacher`."""
+    weights = np.asarray(outgoing, float)
+    return np.full(width, weights) if weights.ndim == 0 else weights
 
 
 def _count(name: str, value: int) -> int:

@@ -328,7 +328,7 @@ def test_record_round_trip(toy, tmp_path):
     assert updated.best == full.results["basel"]
 
 
-def test_two_processes_may_record_one_paper(toy, tmp_path):
+def test_several_writers_may_record_one_paper(toy, tmp_path):
     """Each thread reads, changes and writes the file again and again; no result may be lost."""
     run = reproduce("toy", out=tmp_path / "out")
     kept = [result for result in run.results.values() if result.status != "failed"]

@@ -78,17 +78,21 @@ def piecewise_linear_partials(first: PiecewiseLinear, second: PiecewiseLinear, c
     def where(condition: Array, x: Array) -> Array:
         return jnp.where(condition, kinked / math.pi * x, jnp.nan)
 
-    slopes = (same * supplement - opposite * angle) / (2 * math.pi)
+    # same·supplement - opposite·angle with the common part as 2 asin u, so that nothing cancels at u = 0 or u = ±1
+    common = min(same, opposite)
+    lean = 2 * common * jnp.arctan2(c.q12, s)
+    slopes = (lean + (same - common) * supplement - (opposite - common) * angle) / (2 * math.pi)
+    across = (c.q12 - s) * (c.q12 + s) * one_over_s / 2  # (q11 q22 - 2s²)/2s
     return Partials(
         value=length * (same * _sine_minus_chord(supplement) + opposite * _sine_minus_chord(angle)) / (2 * math.pi),
         q11=where(c.q11 > 0, s / q11),
         q12=jnp.where(moving, slopes, jnp.nan),
         q22=where(c.q22 > 0, s / q22),
-        q11q11=where(curved, (c.q22 * one_over_s / 2 - s / q11) / q11),
+        q11q11=where(curved, across / q11 / q11),
         q11q12=where(curved, -c.q12 * one_over_s / q11),
         q12q12=where(curved, 2 * one_over_s),
         q12q22=where(curved, -c.q12 * one_over_s / q22),
-        q22q22=where(curved, (c.q11 * one_over_s / 2 - s / q22) / q22),
+        q22q22=where(curved, across / q22 / q22),
     )
 
 

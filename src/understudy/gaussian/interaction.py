@@ -15,7 +15,8 @@ from understudy.gaussian import closed, quadrature
 from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
 
 _EPSILON = float(np.finfo(float).eps)
-_FINEST = 513
+_FINEST = 1025  # nodes a line
+_NODES_AT_ONCE = 600_000
 
 
 def has_closed_form(first: Activation, second: Activation) -> bool:
@@ -33,9 +34,9 @@ def pair_partials(first: Activation, second: Activation, c: Covariance, nodes: i
     if isinstance(first, Polynomial) and isinstance(second, Polynomial):
         return closed.polynomial_partials(first, second, c)
     if isinstance(first, PiecewiseLinear):
-        return quadrature.kinked_partials(first, second, c, nodes)[0]
+        return quadrature.kinked_partials(first, second, c, nodes)
     if isinstance(second, PiecewiseLinear):
-        return quadrature.kinked_partials(second, first, c.swapped(), nodes)[0].swapped()
+        return quadrature.kinked_partials(second, first, c.swapped(), nodes).swapped()
     return quadrature.smooth_partials(first, second, c, nodes)
 
 
@@ -51,26 +52,34 @@ def self_partials(activation: Activation, q: Float[Array, "*shape"], nodes: int 
     return quadrature.smooth_self_partials(activation, q, nodes)
 
 
+@partial(jax.jit, static_argnames=("first", "second"))
+def _closed(first: Activation, second: Activation, c: Covariance) -> Estimated:
+    p = pair_partials(first, second, c)
+    size = Partials(*(jnp.abs(x) for x in p))
+    if isinstance(first, Polynomial) and isinstance(second, Polynomial):
+        size = closed.polynomial_sizes(first, second, c)
+    return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
+
+
 @partial(jax.jit, static_argnames=("first", "second", "nodes"))
-def _estimated(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
-    if has_closed_form(first, second):
-        p = pair_partials(first, second, c)
-        size = Partials(*(jnp.abs(x) for x in p))
-        if isinstance(first, Polynomial) and isinstance(second, Polynomial):
-            size = closed.polynomial_sizes(first, second, c)
-        return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
+def _integrated(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
+    if isinstance(first, PiecewiseLinear):
+        return quadrature.kinked_with_error(first, second, c, nodes)
+    if isinstance(second, PiecewiseLinear):
+        return quadrature.kinked_with_error(second, first, c.swapped(), nodes).swapped()
+    return quadrature.smooth_with_error(first, second, c, nodes)
 
-    def one(point: Covariance) -> Estimated:
-        if isinstance(first, PiecewiseLinear):
-            return quadrature.kinked_with_error(first, second, point, nodes)
-        if isinstance(second, PiecewiseLinear):
-            return quadrature.kinked_with_error(second, first, point.swapped(), nodes).swapped()
-        return quadrature.smooth_with_error(first, second, point, nodes)
 
-    # Points go through in small batches: a line of nodes squared for each would not fit for large arrays.
-    flat = jax.tree.map(jnp.ravel, c)
-    result = jax.lax.map(one, flat, batch_size=16)
-    return jax.tree.map(lambda x: x.reshape(c.q12.shape), result)
+def _in_batches(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
+    """A few points at a time, the last batch filled up: the square of the nodes for each of many would not fit in
+    memory, and batches of one shape compile once, however many points there are.
+    """
+    batch = max(1, _NODES_AT_ONCE // nodes**2)
+    padded = [jnp.asarray(np.append(x, np.ones(-np.size(x) % batch)).reshape(-1, batch)) for x in c]
+    batches = [_integrated(first, second, Covariance(*rows), nodes) for rows in zip(*padded, strict=True)]
+    if not batches:
+        return jax.tree.map(lambda x: x[:0].reshape(c.q12.shape), _closed(first, first, c))
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts)[: c.q12.size].reshape(c.q12.shape), *batches)
 
 
 def partials(
@@ -85,17 +94,19 @@ def partials(
     Arguments as in `interaction`. Partials that do not exist (ReLU at a zero norm, second ones at u = ±1) are NaN.
     Quadrature doubles its nodes until that no longer helps; `error` tells what was achieved.
     """
-    first, second, r1, r2, u = _checked(activation, activation2, r1, r2, u)
-    c = Covariance.from_correlation(r1, r2, u)
-    scale = float(np.max(np.maximum(first.steepness * r1, second.steepness * r2), initial=1.0))
+    first, second, norm1, norm2, correlation = _checked(activation, activation2, r1, r2, u)
+    c = Covariance.from_correlation(norm1, norm2, correlation)
+    if has_closed_form(first, second):
+        return _closed(first, second, c)
+    scale = float(jnp.max(jnp.maximum(first.steepness * norm1, second.steepness * norm2), initial=1.0))
     nodes = 2 * quadrature.nodes_needed(scale) - 1  # twice what is needed: the estimate compares with half
-    result = _estimated(first, second, c, nodes)
-    while not has_closed_form(first, second) and 2 * nodes - 1 <= _FINEST:
+    result = _in_batches(first, second, c, nodes)
+    while 2 * nodes - 1 <= _FINEST:
         error = np.asarray(result.error.value)
         if np.all(error <= 1e-13 * np.asarray(result.size.value)):
             break
         nodes = 2 * nodes - 1
-        finer = _estimated(first, second, c, nodes)
+        finer = _in_batches(first, second, c, nodes)
         if np.all(np.asarray(finer.error.value) > error / 4):
             break
         result = finer
@@ -116,9 +127,9 @@ def interaction(
     - `activation`: σ1, by name or object; `activation2`: σ2, the same unless given.
     - `r1`, `r2`: norms ≥ 0 of the two incoming vectors; `u` in [-1, 1]: their correlation. They broadcast.
 
-    Exact to rounding for erf, relu, abs, linear, quadratic and hermite:ρ (with themselves; relu, abs and linear with each
-    other), at u = ±1 and zero norms too. Else by quadrature: relative error ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to
-    30; `understudy.gaussian.partials` returns the error estimate with the value.
+    Exact to rounding for erf, relu, abs, linear, quadratic and hermite:ρ (with themselves; relu, abs and linear with
+    each other, polynomials too), at u = ±1 and zero norms too. Else by quadrature: relative error ≤ 1e-12 for norms up
+    to 10 and ≤ 1e-8 up to 30; `understudy.gaussian.partials` returns the error estimate with the value.
 
     >>> float(interaction("relu", 1.0, 1.0, 1.0))
     0.5
@@ -135,7 +146,7 @@ def _checked(
     r1: ArrayLike,
     r2: ArrayLike,
     u: ArrayLike,
-) -> tuple[Activation, Activation, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[Activation, Activation, Array, Array, Array]:
     first = activations.get(activation)
     second = first if activation2 is None else activations.get(activation2)
     arrays = {"r1": np.asarray(r1, float), "r2": np.asarray(r2, float), "u": np.asarray(u, float)}
@@ -155,4 +166,5 @@ def _checked(
     except ValueError:
         shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
         raise ValueError(f"r1, r2 and u must broadcast against each other; received shapes {shapes}.") from None
-    return first, second, arrays["r1"], arrays["r2"], arrays["u"]
+    norm1, norm2, correlation = jnp.broadcast_arrays(*arrays.values())
+    return first, second, norm1, norm2, correlation

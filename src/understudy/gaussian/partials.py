@@ -27,7 +27,7 @@ class Covariance(NamedTuple):
     @staticmethod
     def from_correlation(r1: Array, r2: Array, u: Array) -> Covariance:
         """From norms and correlation: q11 = r1², q22 = r2², q12 = r1 r2 u, determinant (r1 r2)² (1-u)(1+u)."""
-        r1, r2, u = jnp.broadcast_arrays(jnp.asarray(r1, float), jnp.asarray(r2, float), jnp.asarray(u, float))
+        r1, r2, u = jnp.broadcast_arrays(r1, r2, u)
         return Covariance(r1**2, r1 * r2 * u, r2**2, (r1 * r2) ** 2 * ((1 - u) * (1 + u)))
 
 

@@ -1,10 +1,10 @@
 r"""Deterministic quadrature for every pair of activations that has no closed form.
 
 Write x = (q12/√q22) t + √v z and y = √q22 t with t, z independent N(0, 1) and v = (q11 q22 - q12²)/q22. Then
-E[f(x) g(y)] = E_t[g(y) E_z[f(x)]]. Steep activations have their poles close to x = 0 and y = 0, so both integrals use the
-trapezoid rule after t = c sinh τ centred where the argument vanishes, with c the smallest scale involved: the mapped
-integrand is analytic in a strip of half-width about π/4 whatever the norms, and the rule converges geometrically with a
-number of nodes that grows like log(steepness × norm), where Gauss-Hermite would need its square.
+E[f(x) g(y)] = E_t[g(y) E_z[f(x)]]. Steep activations have their poles close to x = 0 and y = 0, so both integrals use
+the trapezoid rule after t = c sinh τ centred where the argument vanishes, with c the smallest scale involved: the
+mapped integrand is analytic in a strip of half-width about π/4 whatever the norms, and the rule converges geometrically
+with a number of nodes that grows like log(steepness × norm), where Gauss-Hermite would need its square.
 
 Kinked activations (ReLU, |x|) paired with smooth ones are conditioned on instead: E[f(x) | y] is known exactly, and the
 outer integral runs over the two half-lines with t = ±e^τ, which resolves every scale down to the smallest √v.
@@ -13,6 +13,8 @@ outer integral runs over the two half-lines with t = ±e^τ, which resolves ever
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +24,7 @@ from understudy.activations import Activation, PiecewiseLinear
 from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
 
 # The nine expectations of `Partials`: factor and orders of the two derivatives.
-_TERMS: tuple[tuple[float, int, int], ...] = (
+TERMS: tuple[tuple[float, int, int], ...] = (
     (1.0, 0, 0),
     (0.5, 2, 0),
     (1.0, 1, 1),
@@ -52,51 +54,64 @@ def nodes_needed(*steepness_times_norm: float) -> int:
 def _line(nodes: int, scale: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Nodes scale·sinh τ from low to high and their weights, along a new last axis."""
     bottom, top = jnp.arcsinh(low / scale), jnp.arcsinh(high / scale)
-    fraction = jnp.linspace(0.0, 1.0, nodes)
-    tau = bottom[..., None] + (top - bottom)[..., None] * fraction
-    scale = scale[..., None]
-    step = (top - bottom)[..., None] / (nodes - 1)
-    return scale * jnp.sinh(tau), scale * jnp.cosh(tau) * step
+    bottom, top, scale = bottom[..., None], top[..., None], scale[..., None]
+    step = (top - bottom) / (nodes - 1)
+    e = jnp.exp(bottom + step * _along_last(jnp.arange(nodes), bottom.ndim))
+    return scale / 2 * (e - 1 / e), scale / 2 * (e + 1 / e) * step
+
+
+def _along_last(row: Array, ndim: int) -> Array:
+    """A vector as the last of `ndim` axes."""
+    return row.reshape((1,) * (ndim - 1) + row.shape)
 
 
 def _density(z: Array) -> Array:
     return jnp.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
+# Each rule is read at all of its nodes, at every second and at every fourth; the three together tell its error.
+_STRIDES = (1, 2, 4)
+
+
+def _thinning(nodes: int, strides: tuple[int, ...]) -> Float[Array, "nodes strides"]:
+    """What turns the summands of a trapezoid rule into its sums at every stride-th node."""
+    index = jnp.arange(nodes)
+    return jnp.stack([jnp.where(index % stride == 0, float(stride), 0.0) for stride in strides], axis=1)
+
+
+def _ends(nodes: int) -> Float[Array, " nodes"]:
+    """What picks the first and the last summand: beyond them the rule sees nothing."""
+    return jnp.zeros(nodes).at[jnp.array([0, -1])].set(1.0)
+
+
 def smooth_partials(first: Activation, second: Activation, c: Covariance, nodes: int) -> Partials:
     """Both activations smooth."""
-    inner_weight, inner, weight, outer = _integrand(first, second, c, nodes)
-    return _sum(inner_weight, inner, weight, outer)
+    inner, outer = _summands(first, second, c, nodes)
+    smoothed = jnp.stack(inner) @ jnp.ones(nodes)
+    return Partials(*(k * jnp.sum(smoothed[i] * outer[j], axis=-1) for k, i, j in TERMS))
 
 
 def smooth_with_error(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
     """`smooth_partials` with an upper estimate of each error; see `_estimate`."""
-    inner_weight, inner, weight, outer = _integrand(first, second, c, nodes)
-
-    def strided(outer_stride: int, inner_stride: int) -> Partials:
-        return _sum(
-            inner_stride * inner_weight[..., ::inner_stride],
-            [f[..., ::inner_stride] for f in inner],
-            outer_stride * weight[..., ::outer_stride],
-            [f[..., ::outer_stride] for f in outer],
-            outer_stride,
-        )
-
-    best = strided(1, 1)
-    sizes = _sum(inner_weight, [jnp.abs(f) for f in inner], weight, [jnp.abs(f) for f in outer])
-    errors = [
-        _estimate(b, o2, o4, size) + _estimate(b, i2, i4, size)
-        for b, o2, o4, i2, i4, size in zip(
-            best, strided(2, 1), strided(4, 1), strided(1, 2), strided(1, 4), sizes, strict=True
-        )
-    ]
-    return Estimated(best, Partials(*errors), sizes)
+    inner, outer = _summands(first, second, c, nodes)
+    thinning = _thinning(nodes, _STRIDES)
+    smoothed = jnp.stack(inner) @ thinning  # (derivative, …, outer node, inner stride)
+    magnitude = jnp.abs(jnp.stack(inner)) @ jnp.stack([jnp.ones(nodes), _ends(nodes)], axis=1)
+    values, errors, sizes = [], [], []
+    for k, i, j in TERMS:
+        sums = k * jnp.swapaxes(outer[j][..., None] * smoothed[i], -1, -2) @ thinning  # (…, inner, outer stride)
+        bulk, tail = (k * jnp.abs(outer[j]) * magnitude[i][..., part] for part in (0, 1))
+        size, cut = jnp.sum(bulk, axis=-1), jnp.sum(tail, axis=-1) + bulk @ _ends(nodes)
+        values.append(sums[..., 0, 0])
+        errors.append(_estimate(sums[..., 0, :], size, cut) + _estimate(sums[..., :, 0], size, cut))
+        sizes.append(size)
+    return Estimated(Partials(*values), Partials(*errors), Partials(*sizes))
 
 
-def _integrand(
+def _summands(
     first: Activation, second: Activation, c: Covariance, nodes: int
-) -> tuple[Array, list[Array], Array, list[Array]]:
-    """Weights and derivatives of σ1 on the inner lines (last two axes: outer, inner node) and of σ2 on the outer."""
+) -> tuple[list[Float[Array, "*shape nodes nodes"]], list[Float[Array, "*shape nodes"]]]:
+    """Weighted derivatives of σ1 on the inner lines (last two axes: outer, inner node) and of σ2 on the outer line."""
     cut = reach(first, second)
     r1, r2 = jnp.sqrt(c.q11), jnp.sqrt(c.q22)
     present = c.q22 > 0
@@ -116,40 +131,74 @@ def _integrand(
     z = centre[..., None] + offset
     inner = first.derivatives(mean[..., None] + sigma[..., None] * z)
     outer = second.derivatives(r2[..., None] * t)
-    return inner_weight * _density(z), list(inner), weight * _density(t), list(outer)
+    inner_weight, weight = inner_weight * _density(z), weight * _density(t)
+    return [inner_weight * f for f in inner], [weight * f for f in outer]
 
 
-def _sum(inner_weight: Array, inner: list[Array], weight: Array, outer: list[Array], rows: int = 1) -> Partials:
-    """The nine expectations; only every `rows`-th inner line is used."""
-    smoothed = [jnp.sum((inner_weight * f)[..., ::rows, :], axis=-1) for f in inner]
-    return Partials(*(k * jnp.sum(weight * smoothed[i] * outer[j], axis=-1) for k, i, j in _TERMS))
+_HALF_LINE = 740
 
 
-def _half_lines(cut: float, stride: int) -> tuple[Array, Array]:
+def _half_lines(cut: float, ndim: int, stride: int) -> tuple[Array, Array]:
     """Nodes ±e^τ of both half-lines with weights; e^τ runs from 1e-19 to the cut in steps of stride/16.
 
     A step of 1/8 makes exp(-2π (π/4) / step) = 7e-18 for the strip π/4 in which the Gaussian stays bounded.
     """
     step = stride / 16
-    t = cut * jnp.exp(-step * jnp.arange(740 // stride))
+    t = cut * jnp.exp(-step * jnp.arange(_HALF_LINE // stride))
     weight = t * step * _density(t)
-    return jnp.concatenate([-t, t]), jnp.concatenate([weight, weight])
+    return _along_last(jnp.concatenate([-t, t]), ndim), _along_last(jnp.concatenate([weight, weight]), ndim)
 
 
-def kinked_partials(
-    first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int, stride: int = 2
-) -> tuple[Partials, Partials]:
-    """First activation slope·x + kink·|x|, second smooth; the second return is the size of the summands.
+def kinked_partials(first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int) -> Partials:
+    """First activation slope·x + kink·|x|, second smooth.
 
     E[|x| | y] with x | y ~ N(m, v) is m erf(m/√2v) + √(2v/π) e^(-m²/2v). Second and higher derivatives of |x| are
-    2δ(x) and its derivatives, so those expectations condition on x = 0, where y ~ N(0, (q11 q22 - q12²)/q11).
+    2δ(x) and its derivatives, so those expectations condition on x = 0, where y ~ N(0, (q11 q22 - q12²)/q11). With an
+    odd second activation E[|x| σ2(y)] = 0 and no kink is left, with an even one E[x σ2(y)] = 0.
     """
-    cut = reach(first, second)
+    half = _HALF_LINE // 2
+    sums = _kinked_sums(first, second, c, nodes, 2, jnp.ones((2 * half, 1)), jnp.ones((nodes, 1)))
+    return Partials(*(s.values[..., 0] for s in sums))
+
+
+def kinked_with_error(first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int) -> Estimated:
+    """`kinked_partials` with an upper estimate of each error; see `_estimate`."""
+    along = jnp.tile(_thinning(_HALF_LINE, _STRIDES), (2, 1))
+    sums = _kinked_sums(first, second, c, nodes, 1, along, _thinning(nodes, _STRIDES))
+    values = Partials(*(s.values[..., 0] for s in sums))
+    errors = Partials(*(_estimate(*s) for s in sums))
+    return Estimated(values, errors, Partials(*(s.size for s in sums)))
+
+
+class _Sums(NamedTuple):
+    """The sums of a rule at each stride, the sum of absolute values, and the summands at the ends."""
+
+    values: Float[Array, "*shape strides"]
+    size: Float[Array, "*shape"]
+    ends: Float[Array, "*shape"]
+
+    @staticmethod
+    def of(summand: Float[Array, "*shape nodes"], thinning: Float[Array, "nodes strides"], ends: Array) -> _Sums:
+        magnitude = jnp.abs(summand)
+        return _Sums(summand @ thinning, jnp.sum(magnitude, axis=-1), magnitude @ ends)
+
+    def plus(self, other: _Sums) -> _Sums:
+        return _Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def _kinked_sums(
+    first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int, stride: int, along: Array, at: Array
+) -> list[_Sums]:
+    """The nine expectations, each thinned by the columns of `along` (half-lines) or `at` (line)."""
+    if second.parity == "odd":
+        first = replace(first, kink=0.0)
+    elif second.parity == "even":
+        first = replace(first, slope=0.0)
     determinant = jnp.maximum(c.determinant, 0.0)
     present1, present2 = c.q11 > 0, c.q22 > 0
     q11, q22 = jnp.where(present1, c.q11, 1.0), jnp.where(present2, c.q22, 1.0)
 
-    t, weight = _half_lines(cut, stride)
+    t, weight = _half_lines(reach(first, second), c.q12.ndim + 1, stride)
     mean = jnp.where(present2, c.q12 / jnp.sqrt(q22), 0.0)[..., None] * t
     sigma = jnp.sqrt(jnp.where(present2, determinant / q22, c.q11))[..., None]
     ratio = mean / jnp.where(sigma > 0, sigma, 1.0)
@@ -159,55 +208,40 @@ def kinked_partials(
         first.slope + first.kink * sign,
     )
     outer = second.derivatives(jnp.sqrt(c.q22)[..., None] * t)
+    # At its zero norm a kinked neuron leaves no derivatives but the first by the variance of the other, if that moves.
+    exists = jnp.where(present1, 1.0, jnp.nan if first.kink else 1.0)
 
-    def expect(i: int, j: int) -> tuple[Array, Array]:
-        summand = weight * smoothed[i] * outer[j]
-        return jnp.sum(summand, axis=-1), jnp.sum(jnp.abs(summand), axis=-1)
+    def expect(factor: Array, i: int, j: int) -> _Sums:
+        return _Sums.of(factor[..., None] * weight * smoothed[i] * outer[j], along, jnp.tile(_ends(len(along) // 2), 2))
 
-    at_zero = _single(second, jnp.where(present1, determinant / q11, c.q22), nodes, stride)
-    density = jnp.where(present1, 2 * first.kink / jnp.sqrt(2 * math.pi * q11), jnp.nan if first.kink else 0.0)
+    moments = _single(second, jnp.where(present1, determinant / q11, c.q22), nodes)
+    density = 2 * first.kink / jnp.sqrt(2 * math.pi * q11) * exists
     tilt = c.q12 / q11
-    m0, m2 = (density * at_zero[0][j] for j in (0, 2))
-    s0, s2 = (jnp.abs(density) * at_zero[1][j] for j in (0, 2))
-    (g, gs), (g12, g12s), (g22, g22s) = expect(0, 0), expect(1, 1), expect(0, 2)
-    (g1222, g1222s), (g2222, g2222s) = expect(1, 3), expect(0, 4)
-    if first.kink:
-        g12 = jnp.where(present1, g12, jnp.nan)
-        g1222 = jnp.where(present1, g1222, jnp.nan)
-    values = Partials(
-        value=g,
-        q11=m0 / 2,
-        q12=g12,
-        q22=g22 / 2,
-        q11q11=(tilt**2 * m2 - m0 / q11) / 4,
-        q11q12=-tilt * m2 / 2,
-        q12q12=m2,
-        q12q22=g1222 / 2,
-        q22q22=g2222 / 4,
-    )
-    sizes = Partials(
-        gs,
-        s0 / 2,
-        g12s,
-        g22s / 2,
-        (tilt**2 * s2 + s0 / q11) / 4,
-        jnp.abs(tilt) * s2 / 2,
-        s2,
-        g1222s / 2,
-        g2222s / 4,
-    )
-    return values, sizes
+
+    def condition(factor: Array | float, j: int) -> _Sums:
+        return _Sums.of((factor * density)[..., None] * moments[j], at, _ends(nodes))
+
+    return [
+        expect(jnp.ones_like(exists), 0, 0),
+        condition(0.5, 0),
+        expect(exists, 1, 1),
+        expect(jnp.where(present2, 1.0, exists) / 2, 0, 2),
+        condition(tilt**2 / 4, 2).plus(condition(-1 / (4 * q11), 0)),
+        condition(-tilt / 2, 2),
+        condition(1.0, 2),
+        expect(exists / 2, 1, 3),
+        expect(exists / 4, 0, 4),
+    ]
 
 
-def _single(activation: Activation, q: Array, nodes: int, stride: int = 1) -> tuple[list[Array], list[Array]]:
-    """E[σ^(j)(√q z)] for j = 0…4, and the same with absolute values."""
+def _single(activation: Activation, q: Array, nodes: int) -> list[Array]:
+    """Summands of E[σ^(j)(√q z)] for j = 0…4 on a line of nodes, the last axis."""
     r = jnp.sqrt(q)
     cut = reach(activation, activation)
     scale = 1 / jnp.maximum(1.0, activation.steepness * r)
     z, weight = _line(nodes, scale, jnp.full_like(scale, -cut), jnp.full_like(scale, cut))
-    weight = weight[..., ::stride] * stride * _density(z[..., ::stride])
-    values = activation.derivatives(r[..., None] * z[..., ::stride])
-    return [jnp.sum(weight * f, -1) for f in values], [jnp.sum(weight * jnp.abs(f), -1) for f in values]
+    weight = weight * _density(z)
+    return [weight * f for f in activation.derivatives(r[..., None] * z)]
 
 
 def smooth_self_partials(activation: Activation, q: Float[Array, "*shape"], nodes: int) -> SelfPartials:
@@ -225,21 +259,28 @@ def smooth_self_partials(activation: Activation, q: Float[Array, "*shape"], node
     )
 
 
-def kinked_with_error(first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int) -> Estimated:
-    """`kinked_partials` with an upper estimate of each error; see `_estimate`."""
-    best, sizes = kinked_partials(first, second, c, nodes, 1)
-    by_two, by_four = (kinked_partials(first, second, c, nodes, stride)[0] for stride in (2, 4))
-    errors = [_estimate(b, m, w, size) for b, m, w, size in zip(best, by_two, by_four, sizes, strict=True)]
-    return Estimated(best, Partials(*errors), sizes)
+def _estimate(
+    sums: Float[Array, "*shape 3"], size: Float[Array, "*shape"], ends: Float[Array, "*shape"]
+) -> Float[Array, "*shape"]:
+    """An upper estimate of the error of a rule from its sums at all, half and a quarter of the nodes.
 
+    Let ρ = |best - half| / |half - quarter|. Where the rule converges geometrically, halving the step squares the
+    error, and what is left is about |best - half| ρ; 4 |best - half| √ρ leaves room for phases that happen to cancel.
+    Where ρ > ¼ it does not converge yet, and the largest change seen, four times, stands for the error; if that is more
+    than a millionth of the size, oscillations may be aliased alike at every stride, and the size itself stands for it.
+    Rounding adds a few units in the last place of the sum of absolute values.
 
-def _estimate(best: Array, half: Array, quarter: Array, size: Array) -> Array:
-    """An upper estimate of the error of `best` from the same rule with half and a quarter of the nodes.
-
-    If halving the step multiplies the error by at most ρ = |best - half| / |half - quarter| again, what is left is at
-    most |best - half| ρ/(1-ρ); geometric convergence, the usual case, makes it far smaller. Rounding adds a few
-    units in the last place of the sum of absolute values.
+    Beyond its ends the rule sees nothing. A summand there is about f·φ·R·step with the cut R ≥ 9 and R·step ≥ ¼, and
+    the tail of f·φ is below f(R)φ(R) if f grows by less than e^(R-1) per unit: four summands bound it. Where that is
+    more than a thousandth of the sum the integrand has not died out, and the error may be anything.
     """
+    best, half, quarter = sums[..., 0], sums[..., 1], sums[..., 2]
     change, earlier = jnp.abs(best - half), jnp.abs(half - quarter)
-    ratio = jnp.minimum(change / jnp.where(earlier > 0, earlier, 1.0), 1.0)
-    return 2 * change * ratio + 64 * jnp.finfo(float).eps * size
+    ratio = change / jnp.where(earlier > 0, earlier, 1.0)
+    largest = jnp.maximum(change, earlier)
+    unresolved = 4 * largest + jnp.where(largest > 1e-6 * size, size, 0.0)
+    discretisation = jnp.where(ratio <= 0.25, 4 * change * jnp.sqrt(ratio), unresolved)
+    truncation = jnp.where(4 * ends > 1e-3 * size, jnp.inf, 4 * ends)
+    rounding = 64 * jnp.finfo(float).eps * size
+    # Changes within the rounding say nothing about convergence.
+    return jnp.where(largest <= rounding, 0.0, discretisation) + truncation + rounding

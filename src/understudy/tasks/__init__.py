@@ -1,3 +1,8 @@
 """What is minimised: population, empirical, sphere and regularised losses."""
 
+from understudy.tasks.empirical import Empirical as Empirical
+from understudy.tasks.order_parameters import OrderParameters as OrderParameters
+from understudy.tasks.order_parameters import order_parameters as order_parameters
 from understudy.tasks.population import Population as Population
+from understudy.tasks.task import Evaluation as Evaluation
+from understudy.tasks.task import Task as Task

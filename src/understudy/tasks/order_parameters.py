@@ -14,9 +14,13 @@ from understudy.networks import TwoLayer
 from understudy.tasks.population import Population
 from understudy.teachers import Teacher
 
+_RANK_TOLERANCE = 1e-6
+"""Teacher directions count as linearly dependent if a singular value is this small beside the largest: in smaller
+ones the coefficients of a student would not be known to 1e-10."""
+
 
 class OrderParameters(NamedTuple):
-    """The student as the loss sees it (Simsek et al. 2023, Section 3). A leading batch axis is allowed.
+    """The student as the loss sees it (Simsek et al. 2023, Section 3); of a batch of students, a batch.
 
     - `norms`: r_i = ‖w_i‖; `outgoing`: a_i.
     - `student_teacher`: u_ij = w_i·v_j / (r_i ‖v_j‖); `student_student`: ρ_ii' = w_i·w_i' / (r_i r_i').
@@ -27,7 +31,7 @@ class OrderParameters(NamedTuple):
     norms: Float[Array, "*batch n"]
     student_teacher: Float[Array, "*batch n k"]
     student_student: Float[Array, "*batch n n"]
-    outgoing: Float[Array, "*batch n *m"]
+    outgoing: Float[Array, "*batch n"] | Float[Array, "*batch n m"]
 
 
 def order_parameters(task: Population, parameters: TwoLayer) -> OrderParameters:
@@ -43,11 +47,11 @@ def order_parameters(task: Population, parameters: TwoLayer) -> OrderParameters:
 
 
 def loss_from_order_parameters(task: Population, order: OrderParameters) -> Float[Array, ""]:
-    """The population loss from norms and correlations alone.
+    """The population loss from the norms and correlations of one student.
 
-    L = Σ_i a_i² g(r_i, r_i, 1) + Σ_{i≠i'} a_i a_i' g(r_i, r_i', ρ_ii') - 2 Σ_ij a_i b_j g(r_i, ‖v_j‖, u_ij) + C, each unordered
-    pair of students counted twice (Eq. 10 and 25 of Simsek et al. 2023 print a further factor 2, which holds only if
-    the sum runs over i < i').
+    L = Σ_i a_i² g(r_i, r_i, 1) + Σ_{i≠i'} a_i a_i' g(r_i, r_i', ρ_ii') - 2 Σ_ij a_i b_j g(r_i, ‖v_j‖, u_ij) + C, each
+    unordered pair of students counted twice (Eq. 10 and 25 of Simsek et al. 2023 print a further factor 2, which holds
+    only if the sum runs over i < i').
     """
     r, u, rho, a = order
     v = task.teacher.incoming if task.root is None else task.teacher.incoming @ task.root
@@ -76,10 +80,13 @@ def loss_from_order_parameters(task: Population, order: OrderParameters) -> Floa
 class Constraints(NamedTuple):
     """How far order parameters are inside (positive) or outside (negative) what weights can realise.
 
-    - `ball`: 1 - u_iᵀ M⁺ u_i per student, M the teachers' correlation matrix (Eq. 10; Eq. 31 for dependent directions).
-    - `box`: √(ball_i) √(ball_i') - |ρ_ii' - u_iᵀ M⁺ u_i'| per pair of students (Eq. 28); 0 if d - rank ≤ 1 (Eq. 33, 35).
-    - `determinant`: least eigenvalue of ρ - u M⁺ uᵀ, the Gram matrix of the parts outside the teachers' span. Weights exist
-      if and only if it is not negative and its rank is at most d - rank(teachers); for n ≤ 2 the box says the same.
+    - `ball`: 1 - u_iᵀ M⁺ u_i per student, M the teachers' correlation matrix (Eq. 10; Eq. 31 for teachers that are not
+      orthogonal).
+    - `box`: √(ball_i) √(ball_i') - |ρ_ii' - u_iᵀ M⁺ u_i'| per pair of students (Eq. 28), 0 if d - rank ≤
+      (Eq. 33, 35).
+    - `determinant`: least eigenvalue of ρ - u M⁺ uᵀ, the Gram matrix of the parts outside the teachers' span. Weights
+      exist if and only if it is not negative and its rank is at most d - rank(teachers); for n ≤ 2 the box says the
+      same.
     - `span`: distance of each u_i from the range of M, zero unless teachers are linearly dependent.
     """
 
@@ -90,8 +97,8 @@ class Constraints(NamedTuple):
 
 
 def constraints(teacher: Teacher, order: OrderParameters) -> Constraints:
-    """The constraints of Simsek et al. 2023, Eq. 10, 28, 31, evaluated; see `Constraints`."""
-    gram, inverse, _ = _teacher_geometry(teacher)
+    """The constraints of Simsek et al. 2023, Eq. 10, 28, 31, evaluated for isotropic inputs; see `Constraints`."""
+    inverse, _, coordinates = _teacher_geometry(teacher)
     u, rho = np.asarray(order.student_teacher), np.asarray(order.student_student)
     inside = u @ inverse @ u.T
     ball = 1 - np.diagonal(inside)
@@ -99,7 +106,7 @@ def constraints(teacher: Teacher, order: OrderParameters) -> Constraints:
     box = np.outer(room, room) - np.abs(rho - inside)
     np.fill_diagonal(box, 0.0)
     outside = rho - inside
-    span = np.linalg.norm(u - u @ inverse @ gram, axis=1)
+    span = np.linalg.norm(u - u @ inverse @ coordinates @ coordinates.T, axis=1)
     return Constraints(ball, box, float(np.linalg.eigvalsh((outside + outside.T) / 2)[0]), span)
 
 
@@ -125,26 +132,30 @@ def reconstruct(teacher: Teacher, order: OrderParameters, *, tolerance: float = 
             f"No weights have these correlations: the Gram matrix of the parts outside the teachers' span has the "
             f"eigenvalue {found.determinant:.3g} < 0 (least box constraint: {found.box.min():.3g})."
         )
-    _, inverse, directions = _teacher_geometry(teacher)
+    inverse, basis, coordinates = _teacher_geometry(teacher)
     u, rho = np.asarray(order.student_teacher), np.asarray(order.student_student)
     outside = rho - u @ inverse @ u.T
     values, vectors = np.linalg.eigh((outside + outside.T) / 2)
-    _, singular, rows = np.linalg.svd(directions)
-    rank = int(np.sum(singular > tolerance * singular[0]))
-    complement = rows[rank:]
-    present = values > tolerance
-    if present.sum() > len(complement):
+    values, vectors = values[::-1], vectors[:, ::-1]
+    there = teacher.dim - len(basis)
+    if np.any(values[there:] > tolerance):
         raise ValueError(
-            f"No weights have these correlations in dimension {teacher.dim}: outside the teachers' span {present.sum()} "
-            f"dimensions are needed and {len(complement)} are there."
+            f"No weights have these correlations in dimension {teacher.dim}: outside the teachers' span "
+            f"{int(np.sum(values > tolerance))} dimensions are needed and {there} are there."
         )
-    unit = u @ inverse @ directions
-    unit += (vectors[:, present] * np.sqrt(values[present])) @ complement[: present.sum()]
+    kept = min(there, len(values))
+    # Householder's QR completes the basis: columns of zeros become unit vectors orthogonal to all before them.
+    completed = np.linalg.qr(np.concatenate([basis.T, np.zeros((teacher.dim, kept))], axis=1))[0]
+    unit = u @ inverse @ coordinates @ basis
+    unit += (vectors[:, :kept] * np.sqrt(np.maximum(values[:kept], 0.0))) @ completed[:, len(basis) :].T
     return TwoLayer(np.asarray(order.norms)[:, None] * unit, order.outgoing)
 
 
 def _teacher_geometry(teacher: Teacher) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """M⁺ of the teachers' correlations M, an orthonormal basis of their span (rows), their directions in that basis."""
     v = np.asarray(teacher.incoming)
-    directions = v / np.linalg.norm(v, axis=1, keepdims=True)
-    gram = directions @ directions.T
-    return gram, np.linalg.pinv(gram, rcond=1e-12, hermitian=True), directions
+    lengths = np.linalg.norm(v, axis=1, keepdims=True)
+    left, singular, rows = np.linalg.svd(v / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
+    rank = int(np.sum(singular > _RANK_TOLERANCE * singular[0]))
+    left, singular, rows = left[:, :rank], singular[:rank], rows[:rank]
+    return (left / singular**2) @ left.T, rows, left * singular

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.gaussian import Covariance, Partials, pair_partials
+from understudy.gaussian import Covariance, Partials, has_closed_form, mehler, pair_partials
+from understudy.gaussian.quadrature import nodes_needed
 
 
 class Pairs(NamedTuple):
@@ -34,8 +35,13 @@ class Pairs(NamedTuple):
     q_perpendicular: Float[Array, "n k r"] | None
 
 
-def pair_up(first: Activation, second: Activation, p: Float[Array, "n r"], q: Float[Array, "k r"], nodes: int) -> Pairs:
-    """Partials of every pair (row of p with activation `first`, row of q with `second`)."""
+def pair_up(
+    first: Activation, second: Activation, p: Float[Array, "n r"], q: Float[Array, "k r"], resolution: float
+) -> Pairs:
+    """Partials of every pair (row of p with activation `first`, row of q with `second`).
+
+    `resolution` bounds steepness × norm; series and quadrature are chosen for it where there is no closed form.
+    """
     q11, q22 = jnp.sum(p**2, axis=1)[:, None], jnp.sum(q**2, axis=1)[None, :]
     q12 = p @ q.T
     q11, q22 = jnp.broadcast_to(q11, q12.shape), jnp.broadcast_to(q22, q12.shape)
@@ -44,12 +50,24 @@ def pair_up(first: Activation, second: Activation, p: Float[Array, "n r"], q: Fl
     perpendicular = None
     if kink:
         # From the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly parallel.
+        # Vectors that differ in direction by rounding only are parallel: what is left of one beside the other is noise.
         tilt = q12 / jnp.where(q11 > 0, q11, 1.0)
         perpendicular = q[None, :, :] - tilt[:, :, None] * p[:, None, :]
+        parallel = jnp.sum(perpendicular**2, axis=-1) <= (8 * jnp.finfo(float).eps) ** 2 * q22
+        perpendicular = jnp.where(parallel[:, :, None], 0.0, perpendicular)
         determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
     else:
         determinant = jnp.maximum(q11 * q22 - q12**2, 0.0)
-    partials = pair_partials(first, second, Covariance(q11, q12, q22, determinant), nodes)
+    smooth = not (isinstance(first, PiecewiseLinear) or isinstance(second, PiecewiseLinear))
+    if smooth and not has_closed_form(first, second) and resolution <= mehler.LARGEST_SCALE:
+        r1, r2 = jnp.sqrt(q11[:, 0]), jnp.sqrt(q22[0, :])
+        length = r1[:, None] * r2[None, :]
+        correlation = q12 / jnp.where(length > 0, length, 1.0)
+        series = (mehler.coefficients(a, r, resolution) for a, r in ((first, r1), (second, r2)))
+        partials = mehler.partials(*series, correlation)
+    else:
+        covariance = Covariance(q11, q12, q22, determinant)
+        partials = pair_partials(first, second, covariance, nodes_needed(resolution))
     return Pairs(partials, kink, jnp.sqrt(determinant), perpendicular)
 
 
@@ -58,7 +76,7 @@ def own_blocks(
 ) -> Float[Array, "n r r"]:
     """Σ_j weight_ij ∂_pp of pair (i, j), for every i."""
     g, dim = pairs.partials, p.shape[1]
-    identity = jnp.eye(dim)
+    identity = jnp.eye(dim)[None]
     if pairs.q_perpendicular is not None:
         s, perpendicular = pairs.area, pairs.q_perpendicular
         q11 = jnp.sum(p**2, axis=1)
@@ -88,13 +106,13 @@ def cross_blocks(
     part is left out there (it is one element of the generalised Hessian, not the Hessian, which does not exist).
     """
     g, dim = pairs.partials, p.shape[1]
-    identity = jnp.eye(dim)
+    identity = jnp.eye(dim)[None, None]
     slope = jnp.where(weight == 0, 0.0, weight * g.q12)[:, :, None, None] * identity
     if pairs.q_perpendicular is not None:
         s, q_perpendicular = pairs.area, pairs.q_perpendicular
-        q22 = jnp.sum(q**2, axis=1)
-        tilt = (p @ q.T) / q22
-        p_perpendicular = p[:, None, :] - tilt[:, :, None] * q[None, :, :]
+        q11, q22 = jnp.sum(p**2, axis=1)[:, None], jnp.sum(q**2, axis=1)[None, :]
+        share, tilt = s**2 / (q11 * q22), (p @ q.T) / q22
+        p_perpendicular = share[:, :, None] * p[:, None, :] - tilt[:, :, None] * q_perpendicular  # no cancellation
         across = 2 * pairs.kink / math.pi * weight * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), 0.0)
         block = (
             p[:, None, :, None] * q_perpendicular[:, :, None, :] + q[None, :, :, None] * p_perpendicular[:, :, None, :]

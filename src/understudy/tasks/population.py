@@ -14,20 +14,25 @@ from jaxtyping import Array, ArrayLike, Float
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.gaussian import has_closed_form, self_partials
+from understudy.gaussian import SelfPartials, has_closed_form, self_partials
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import TwoLayer
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.teachers import Teacher
+
+_PARALLEL = 1e-14
+"""Unit vectors closer than this are the same direction in rounded arithmetic."""
 
 
 class Population(Task):
     r"""L(θ) = E‖f(x) - f*(x)‖², x ~ N(0, Σ), for a two-layer student f of `width` neurons and a two-layer teacher f*.
 
-    L = Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j'), with G(p, q) = E[σ(p·x)σ(q·x)]
-    (Simsek et al. 2023, Eq. 5 and 10; no factor ½). Gradient and Hessian are assembled from the partials of G, at a
-    cost of O(n²d² + nkd²). The flat parameter vector is θ = (w_1, a_1) ⊕ … ⊕ (w_n, a_n) (their Eq. 2).
+    L = Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j'), with
+    G(p, q) = E[σ(p·x)σ(q·x)] (Simsek et al. 2023, Eq. 5 and 10; no factor ½). Gradient and Hessian are assembled from
+    the partials of G, at a cost of O(n²d² + nkd²). The flat parameter vector is θ = (w_1, a_1) ⊕ … ⊕ (w_n, a_n)
+    (their Eq. 2).
 
     **Arguments**
 
@@ -36,8 +41,8 @@ class Population(Task):
     - `outgoing`: `"trained"`, or the fixed outgoing weights (a number for all; 1 makes a soft committee machine).
     - `covariance`: Σ, the identity unless given.
 
-    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero (they are
-    NaN there), and the Hessian does not where two students are parallel; see `kinks`.
+    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero
+    (they are NaN there), and the Hessian does not where two students are parallel; see `kinks`.
 
     >>> task = Population(Teacher.orthonormal(3), width=1)
     >>> round(float(task.loss(TwoLayer([[0.0, 0.0, 0.0]], [0.0]))), 12)
@@ -46,7 +51,7 @@ class Population(Task):
 
     teacher: Teacher
     constant: Float[Array, ""]
-    fixed_outgoing: Float[Array, n * m] | None
+    fixed_outgoing: Float[Array, " n *m"] | None
     root: Float[Array, "d d"] | None
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
@@ -68,8 +73,13 @@ class Population(Task):
         self.fixed_outgoing = _fixed_outgoing(outgoing, self.width, teacher.outgoing.shape[1:])
         self.root = None if covariance is None else _square_root(covariance, teacher.dim)
         v = teacher.incoming if self.root is None else teacher.incoming @ self.root
+        if teacher.activation.smoothness == 0 and not bool(jnp.all(jnp.any(v != 0, axis=1))):
+            raise ValueError(
+                f"With {teacher.activation.name} every teacher neuron needs inputs of positive variance; under this "
+                "covariance one of them has none."
+            )
         self.resolution = _resolution(teacher.activation.steepness * float(jnp.max(jnp.linalg.norm(v, axis=1))))
-        pairs = _pairs_of(teacher, v, nodes_needed(self.resolution))
+        pairs = _pairs_of(teacher, v, self.resolution)
         self.constant = jnp.sum(_dots(teacher.outgoing, teacher.outgoing) * pairs.partials.value)
 
     @property
@@ -100,8 +110,9 @@ class Population(Task):
         expected = (*batch, self.width, *self.outputs)
         if w.ndim not in (2, 3) or w.shape[-2:] != (self.width, self.dim) or a.shape != expected:
             raise ValueError(
-                f"This task has {self.width} students in dimension {self.dim}: incoming weights ({self.width}, {self.dim}) "
-                f"and outgoing weights {(self.width, *self.outputs)}, with at most one batch axis before; "
+                f"This task has {self.width} students in dimension {self.dim}: incoming weights "
+                f"({self.width}, {self.dim}) and outgoing weights {(self.width, *self.outputs)}, "
+                "with at most one batch axis before; "
                 f"received {w.shape} and {a.shape}."
             )
         if not self.trains_outgoing:
@@ -135,7 +146,7 @@ class Population(Task):
         return rows[..., : self.dim], rows[..., self.dim :].reshape(*rows.shape[:-1], *self.outputs)
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> Population:
-        """Quadrature nodes are chosen for the largest norm seen, with a factor two in reserve."""
+        """Series and quadrature are chosen for the largest norm seen, with a reserve; see `_resolution`."""
         if self.closed_form:
             return self
         w, _ = self._split(vectors)
@@ -151,15 +162,14 @@ class Population(Task):
             self.activation, self.teacher.activation
         )
 
-    def resolves(self, vectors: Float[Array, "*batch P"]) -> bool:
-        """Whether the quadrature nodes in use are enough for these points."""
-        return self.prepared(vectors).resolution == self.resolution
-
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
         """Where the loss is not twice differentiable at `parameters`, in words; empty for smooth activations."""
         if self.activation.smoothness > 0:
             return []
         w = np.asarray(self.unflatten(self.flatten(parameters)).incoming)
+        if w.ndim != 2:
+            raise ValueError(f"kinks looks at one point; received a batch of {len(w)}.")
+        w = w if self.root is None else w @ np.asarray(self.root)
         norms = np.linalg.norm(w, axis=1)
         messages = [
             f"student {i} has a zero incoming vector: the gradient does not exist" for i in np.flatnonzero(norms == 0)
@@ -168,7 +178,7 @@ class Population(Task):
         for i in range(self.width):
             for j in range(i):
                 gap = min(np.linalg.norm(unit[i] - unit[j]), np.linalg.norm(unit[i] + unit[j]))
-                if norms[i] > 0 and norms[j] > 0 and gap < 1e-14:
+                if norms[i] > 0 and norms[j] > 0 and gap < _PARALLEL:
                     messages.append(f"students {j} and {i} are parallel: the Hessian does not exist")
         return messages
 
@@ -179,11 +189,10 @@ class Population(Task):
         v = self.teacher.incoming
         if self.root is not None:
             w, v = w @ self.root, v @ self.root
-        nodes = nodes_needed(self.resolution)
-        own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes)
-        students = pair_up(self.activation, self.activation, w, w, nodes)
+        own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes_needed(self.resolution))
+        students = pair_up(self.activation, self.activation, w, w, self.resolution)
         students = students._replace(partials=jax.tree.map(_zero_diagonal, students.partials))
-        teachers = pair_up(self.activation, self.teacher.activation, w, v, nodes)
+        teachers = pair_up(self.activation, self.teacher.activation, w, v, self.resolution)
         b = self.teacher.outgoing
         off = 2 * _zero_diagonal(_dots(a, a))
         return _Terms(w, v, a, b, own, students, teachers, jnp.diagonal(_dots(a, a)), off, -2 * _dots(a, b))
@@ -217,7 +226,7 @@ class Population(Task):
         gs, gt = t.students.partials, t.teachers.partials
         own = own_blocks(t.students, t.weight_students, t.w, t.w)
         own += own_blocks(t.teachers, t.weight_teachers, t.w, t.v)
-        own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)
+        own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
         own += 4 * (t.weight_own * t.own.qq)[:, None, None] * (t.w[:, :, None] * t.w[:, None, :])
         incoming = cross_blocks(t.students, t.weight_students, t.w, t.w).at[index, index].set(own)
         if self.root is not None:
@@ -239,7 +248,7 @@ class Population(Task):
         if self.root is not None:
             mixed = jnp.einsum("ac,ijcm->ijam", self.root, mixed)
         values = 2 * gs.value.at[index, index].set(t.own.value)
-        outgoing = values[:, :, None, None] * jnp.eye(m)
+        outgoing = values[:, :, None, None] * jnp.eye(m)[None, None]
         top = jnp.concatenate([incoming, mixed], axis=3)
         bottom = jnp.concatenate([jnp.transpose(mixed, (1, 0, 3, 2)), outgoing], axis=3)
         blocks = jnp.concatenate([top, bottom], axis=2)
@@ -258,34 +267,45 @@ class Population(Task):
         along += 2 * jnp.sum(t.weight_students * gs.q11, axis=1) + 2 * jnp.sum(t.weight_teachers * gt.q11, axis=1)
         return jnp.diag(along) + t.weight_students * gs.q12
 
+    def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
+        """Rescalings of each neuron (homogeneous activations) and rotations of what no teacher uses."""
+        w, a = self._split(vector)
+        outputs = math.prod(self.outputs) if self.trains_outgoing else 0
+        tangents = [jnp.zeros((0, self.size))]
+        if self.trains_outgoing and self.activation.homogeneity is not None:
+            tangents.append(rescaling_tangents(w, a.reshape(self.width, -1), self.activation.homogeneity))
+        if self.root is None and self.dim >= self.teacher.width + 2:
+            tangents.append(rotation_tangents(w, self.teacher.incoming, outputs))
+        return jnp.concatenate(tangents)
+
     # -- reduction ----------------------------------------------------------------------------------------------------
 
     def reduce(self, parameters: TwoLayer) -> tuple[Population, TwoLayer, Float[Array, "*batch r d"]]:
         """The same problem in the span of teachers and students: (task, parameters, orthonormal rows of the span).
 
-        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back is
-        `incoming @ basis`. Teacher coordinates come first and are the same for a whole batch. Inputs with a
+        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back
+        is `incoming @ basis`. Teacher coordinates come first and are the same for a whole batch. Inputs with a
         covariance other than the identity mix directions: no reduction (r = d).
         """
         w = parameters.incoming
         if self.root is not None or self.dim <= self.width + self.teacher.width:
             return self, parameters, jnp.broadcast_to(jnp.eye(self.dim), (*w.shape[:-2], self.dim, self.dim))
-        v = np.asarray(self.teacher.incoming)
-        triangular = np.linalg.qr(v.T, mode="r")
-        basis = v if np.allclose(v @ v.T, np.eye(len(v)), rtol=0, atol=1e-15) else np.linalg.qr(v.T)[0].T
-        coordinates = np.eye(len(v)) if basis is v else triangular.T
+        v, w = np.asarray(self.teacher.incoming), np.asarray(w)
+        if np.allclose(v @ v.T, np.eye(len(v)), rtol=0, atol=1e-15):
+            basis, coordinates = v, np.eye(len(v))
+        else:
+            q, r = np.linalg.qr(v.T)
+            basis, coordinates = q.T, r.T
         teacher = Teacher(
             np.pad(coordinates, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation
         )
-        inside = np.asarray(w) @ basis.T
-        outside = np.asarray(w) - inside @ basis
-        outside -= (outside @ basis.T) @ basis  # once more: what is left after one projection is not quite orthogonal
-        q, r = np.linalg.qr(np.swapaxes(outside, -1, -2))
+        inside = w @ basis.T
+        q, r = _complement(basis, w, inside)
         reduced = np.concatenate([inside, np.swapaxes(r, -1, -2)], axis=-1)
         rows = np.broadcast_to(basis, (*w.shape[:-2], *basis.shape))
         full = np.concatenate([rows, np.swapaxes(q, -1, -2)], axis=-2)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
-        return task, TwoLayer(reduced, parameters.outgoing), jnp.asarray(full)
+        return task, TwoLayer(jnp.asarray(reduced), parameters.outgoing), jnp.asarray(full)
 
 
 class _Terms(NamedTuple):
@@ -295,7 +315,7 @@ class _Terms(NamedTuple):
     v: Array
     a: Array
     b: Array
-    own: NamedTuple
+    own: SelfPartials
     students: Pairs
     teachers: Pairs
     weight_own: Array
@@ -308,6 +328,22 @@ def _with_resolution(task: Population, resolution: float) -> Population:
     for item in fields(Population):
         object.__setattr__(copy, item.name, resolution if item.name == "resolution" else getattr(task, item.name))
     return copy
+
+
+def _complement(basis: np.ndarray, w: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal columns q, orthogonal to the rows of `basis`, and r with w - inside·basis = (q r)ᵀ."""
+    outside = w - inside @ basis
+    outside -= (outside @ basis.T) @ basis  # once more: what is left after one projection is not quite orthogonal
+    q, r = np.linalg.qr(np.swapaxes(outside, -1, -2))
+    pivots = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
+    if np.all(pivots > 1e-8 * np.linalg.norm(w, axis=-1)):
+        return q, r
+    # Students in the span of teachers and other students leave q free, and it may fall into the teachers' span; with
+    # the teachers among the columns it cannot.
+    columns = np.broadcast_to(basis.T, (*w.shape[:-2], *basis.T.shape))
+    q, r = np.linalg.qr(np.concatenate([columns, np.swapaxes(w, -1, -2)], axis=-1))
+    k = len(basis)
+    return q[..., :, k:], r[..., k:, k:]
 
 
 def _dots(a: Array, b: Array) -> Array:
@@ -323,17 +359,17 @@ def _zero_diagonal(x: Array) -> Array:
     return jnp.where(jnp.eye(x.shape[0], dtype=bool), 0.0, x)
 
 
-def _pairs_of(teacher: Teacher, v: Array, nodes: int) -> Pairs:
+def _pairs_of(teacher: Teacher, v: Array, resolution: float) -> Pairs:
     """Teacher-teacher pairs, with the exact self-interaction on the diagonal."""
-    pairs = pair_up(teacher.activation, teacher.activation, v, v, nodes)
-    own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes).value
+    pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution)
+    own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes_needed(resolution)).value
     index = jnp.arange(teacher.width)
     return pairs._replace(partials=pairs.partials._replace(value=pairs.partials.value.at[index, index].set(own)))
 
 
 def _resolution(scale: float) -> float:
-    """The power of two at or above twice the scale: nodes change, and code is compiled again, only when it grows past."""
-    return 2.0 ** math.ceil(math.log2(max(scale, 0.5)) + 1)
+    """The power of √2 above the scale and a tenth: code is compiled again only when norms grow past the next one."""
+    return 2.0 ** (math.ceil(2 * math.log2(1.1 * max(scale, 0.5))) / 2)
 
 
 def _fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ...]) -> Array | None:
@@ -357,7 +393,7 @@ def _square_root(covariance: ArrayLike, dim: int) -> Array:
     sigma = np.asarray(covariance, float)
     if sigma.shape != (dim, dim):
         raise ValueError(f"The input covariance must be a {dim} × {dim} matrix; received shape {sigma.shape}.")
-    if not np.all(np.isfinite(sigma)) or not np.allclose(sigma, sigma.T, rtol=1e-12, atol=0):
+    if not np.all(np.isfinite(sigma)) or np.max(np.abs(sigma - sigma.T)) > 1e-12 * np.max(np.abs(sigma)):
         raise ValueError("The input covariance must be finite and symmetric.")
     values, vectors = np.linalg.eigh(sigma)
     if values[0] < -1e-12 * max(values[-1], 0.0) or values[-1] <= 0:

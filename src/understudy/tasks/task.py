@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
@@ -49,6 +50,10 @@ class Task(eqx.Module):
         """Loss, gradient and Hessian at a flat vector, traceable."""
         loss, gradient = self.value_and_gradient(vector)
         return Evaluation(loss, gradient, jax.jacfwd(lambda v: self.value_and_gradient(v)[1])(vector))
+
+    def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
+        """Directions in which a continuous symmetry moves the parameters without changing the loss, traceable."""
+        return jnp.zeros((0, self.size))
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
         """The same task, made ready to be accurate at and around these points (quadrature picks its nodes here)."""

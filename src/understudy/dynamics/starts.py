@@ -1,0 +1,59 @@
+"""Where runs begin: random students, given parameters, perturbations of a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.networks import TwoLayer
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+
+
+def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
+    """0 … seeds - 1, or the given numbers."""
+    if isinstance(seeds, (int, np.integer)):
+        if seeds < 1:
+            raise ValueError(f"At least one seed is needed; received seeds={seeds}.")
+        return list(range(int(seeds)))
+    numbers = [int(s) for s in seeds]
+    if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
+        raise ValueError(f"Seeds are distinct non-negative whole numbers; received {list(seeds)!r}.")
+    return numbers
+
+
+def gaussian(task: Population, seeds: int | Sequence[int], std: float = 0.1) -> TwoLayer:
+    """Every weight N(0, std²), one network a seed; a seed gives the same student whatever the others are."""
+    if not (np.isfinite(std) and std > 0):
+        raise ValueError(f"The standard deviation of a random start must be positive; received {std!r}.")
+    return _draw(task, seeds, std, std)
+
+
+def glorot(task: Population, seeds: int | Sequence[int]) -> TwoLayer:
+    """Glorot-normal: variance 2/(fan in + fan out) for each of the two layers (Glorot and Bengio 2010)."""
+    outputs = int(np.prod(task.outputs, dtype=int))
+    return _draw(task, seeds, np.sqrt(2 / (task.dim + task.width)), np.sqrt(2 / (task.width + outputs)))
+
+
+def _draw(task: Population, seeds: int | Sequence[int], incoming: float, outgoing: float) -> TwoLayer:
+    networks = []
+    for seed in seed_numbers(seeds):
+        rng = np.random.default_rng(seed)
+        w = incoming * rng.normal(size=(task.width, task.dim))
+        a = outgoing * rng.normal(size=(task.width, *task.outputs))
+        networks.append((w, a if task.fixed_outgoing is None else np.asarray(task.fixed_outgoing)))
+    return TwoLayer(np.stack([w for w, _ in networks]), np.stack([a for _, a in networks]))
+
+
+def perturbed(
+    task: Task, point: Float[Array, " P"], seeds: int | Sequence[int], size: float
+) -> Float[Array, "seeds P"]:
+    """A flat point plus Gaussian vectors of length `size` each."""
+    rows = []
+    for seed in seed_numbers(seeds):
+        direction = np.random.default_rng(seed).normal(size=task.size)
+        rows.append(np.asarray(point) + size * direction / np.linalg.norm(direction))
+    return jnp.asarray(np.stack(rows))

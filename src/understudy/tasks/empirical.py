@@ -1,0 +1,95 @@
+"""The loss on finite data, for any network that is a pytree and any twice-differentiable cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, ArrayLike, Float
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.tasks.task import Task
+
+Cost = Callable[[Array, Array], Array]
+
+
+def squared(prediction: Array, target: Array) -> Array:
+    """Σ_o (f_o - y_o)², without a factor ½."""
+    return jnp.sum((prediction - target) ** 2)
+
+
+class Empirical(Task):
+    """L(θ) = Σ_s p_s cost(f(x_s|θ), y_s), p_s = 1/N unless weights are given.
+
+    **Arguments**
+
+    - `network`: an example of the parameters, callable as `network(x, activation)` (`TwoLayer`, `Deep`, or your own
+      Equinox module); only its structure is used.
+    - `inputs` (N, d), `targets` (N,) or (N, m), `weights` (N,): the data; quadrature nodes and weights work too.
+    - `cost(prediction, target)`: the cost of one sample, twice differentiable; the squared distance unless given.
+
+    Derivatives come from automatic differentiation.
+    """
+
+    inputs: Float[Array, "N d"]
+    targets: Float[Array, N * m]
+    weights: Float[Array, " N"]
+    activation: Activation = eqx.field(static=True)
+    cost: Cost = eqx.field(static=True)
+    unravel: Callable[[Array], Any] = eqx.field(static=True)
+    length: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        network: Any,
+        inputs: ArrayLike,
+        targets: ArrayLike,
+        *,
+        activation: str | Activation,
+        cost: Cost = squared,
+        weights: ArrayLike | None = None,
+    ):
+        x, y = np.asarray(inputs, float), np.asarray(targets, float)
+        if x.ndim != 2 or len(x) == 0 or len(y) != len(x):
+            raise ValueError(
+                f"Data are inputs (N, d) with N ≥ 1 and as many targets; received shapes {x.shape} and {y.shape}."
+            )
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+            raise ValueError("Inputs and targets must be finite; received NaN or infinite entries.")
+        p = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, float)
+        if p.shape != (len(x),):
+            raise ValueError(f"{len(x)} samples need {len(x)} weights; received shape {p.shape}.")
+        self.inputs, self.targets, self.weights = jnp.asarray(x), jnp.asarray(y), jnp.asarray(p)
+        self.activation, self.cost = activations.get(activation), cost
+        vector, self.unravel = ravel_pytree(network)
+        self.length = vector.shape[0]
+        output = np.shape(jax.eval_shape(lambda n: n(self.inputs, self.activation), network))
+        if output != y.shape:
+            raise ValueError(f"The network's outputs have shape {output} where the targets have {y.shape}.")
+
+    @property
+    def size(self) -> int:
+        return self.length
+
+    def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        if not isinstance(parameters, (np.ndarray, jax.Array)):
+            parameters = ravel_pytree(parameters)[0]
+        if parameters.ndim not in (1, 2) or parameters.shape[-1] != self.length:
+            raise ValueError(
+                f"This task has {self.length} parameters; received {parameters.shape}. Pass a network like the one the "
+                "task was made with, or its flat vector."
+            )
+        return jnp.asarray(parameters, float)
+
+    def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
+        return self.unravel(vector) if vector.ndim == 1 else jax.vmap(self.unravel)(vector)
+
+    def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        outputs = self.unravel(vector)(self.inputs, self.activation)
+        return self.weights @ jax.vmap(self.cost)(outputs, self.targets)
