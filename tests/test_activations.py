@@ -135,7 +135,7 @@ def test_every_name_listed_exists():
         assert get(name.replace("[:β]", "").replace(":ρ", ":4"))
 
 
-def test_a_bare_function_is_told_how_to_be_wrapped(monkeypatch):
+def test_a_bare_function_is_told_how_to_be_wrapped():
     unchecked = getattr(activations.get, "__wrapped__", activations.get)
     with pytest.raises(TypeError, match=r"is a name or an Activation.*from_function"):
         unchecked(np.tanh)

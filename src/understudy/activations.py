@@ -18,8 +18,8 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
-from numpy.polynomial import hermite_e
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 Parity = Literal["odd", "even"] | None
 Derivatives = tuple[Float[Array, "*shape"], ...]
@@ -55,7 +55,7 @@ class Activation:
         """(σ(x), σ'(x), …) up to `order` ≤ 4."""
         raise NotImplementedError
 
-    def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
+    def __call__(self, x: ArrayLike) -> Float[Array, ...]:
         return self.derivatives(jnp.asarray(x, float), 0)[0]
 
 
@@ -105,15 +105,20 @@ class PiecewiseLinear(Activation):
 
 @dataclass(frozen=True)
 class Polynomial(Activation):
-    """σ = Σ_m coefficients[m] He_m in probabilists' Hermite polynomials."""
+    """σ = Σ_m coefficients[m] He_m, He_m the Hermite polynomials orthogonal under N(0, variance).
+
+    A variance of 1 gives the probabilists' Hermite polynomials, 0 the powers of x: each activation is written in the
+    family in which it is one term, so that nothing cancels.
+    """
 
     coefficients: tuple[float, ...] = ()
+    variance: float = 1.0
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
-        """He_m' = m He_{m-1}; values by the three-term recurrence He_{m+1} = x He_m - m He_{m-1}."""
+        """He_m' = m He_{m-1}; values by the three-term recurrence He_{m+1} = x He_m - m variance He_{m-1}."""
         basis = [jnp.ones_like(x), x]
         for m in range(1, len(self.coefficients) - 1):
-            basis.append(x * basis[m] - m * basis[m - 1])
+            basis.append(x * basis[m] - m * self.variance * basis[m - 1])
         values = []
         coefficients = list(self.coefficients)
         for _ in range(order + 1):
@@ -248,9 +253,7 @@ _FIXED: dict[str, Activation] = {
     "relu": PiecewiseLinear("relu", slope=0.5, kink=0.5),
     "abs": PiecewiseLinear("abs", kink=1.0),
     "linear": PiecewiseLinear("linear", slope=1.0),
-    "quadratic": Polynomial(
-        "quadratic", "even", 2, growth=2, coefficients=tuple(hermite_e.poly2herme([0, 0, 1]).tolist())
-    ),
+    "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
     "gelu": Smooth("gelu", growth=1, formula=_gelu_derivatives),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {

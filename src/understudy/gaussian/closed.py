@@ -8,7 +8,7 @@ With (x, y) ~ N(0, Q), s = √(q11 q22 - q12²):
   Simsek et al. 2023, after Eq. 9). Any slope·x + kink·|x| is a sum of ReLU(x) and ReLU(-x) with weights kink ± slope,
   so that nothing cancels near u = -1 either. The second partials contain 1/s and do not exist at s = 0.
 - polynomials: the Taylor series of G in q12 ends, G = Σ_m q12^m/m! A_m(q11) B_m(q22), A_m(q) = E[σ1^(m)(√q z)];
-  in Hermite polynomials E[He_j(√q z)] = (j-1)!! (q-1)^(j/2) for even j, and 0 for odd j.
+  in Hermite polynomials of variance v, E[He_j(√q z)] = (j-1)!! (q-v)^(j/2) for even j, and 0 for odd j.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def piecewise_linear_self_partials(activation: PiecewiseLinear, q: Float[Array, 
 
 
 def _smoothed_derivatives(activation: Polynomial, gap: Array, count: int) -> list[Array]:
-    """A_m(q) = E[σ^(m)(√q z)] for m < count, from gap = q - 1."""
+    """A_m(q) = E[σ^(m)(√q z)] for m < count, from gap = q - variance."""
     powers = [jnp.ones_like(gap)]
     for _ in range(len(activation.coefficients) // 2):
         powers.append(powers[-1] * gap)
@@ -128,13 +128,14 @@ def _smoothed_derivatives(activation: Polynomial, gap: Array, count: int) -> lis
 
 def polynomial_partials(first: Polynomial, second: Polynomial, c: Covariance) -> Partials:
     """Both activations polynomials; every partial exists everywhere."""
-    return _polynomial_sums(first, second, c.q11 - 1, c.q12, c.q22 - 1)
+    return _polynomial_sums(first, second, c.q11 - first.variance, c.q12, c.q22 - second.variance)
 
 
 def polynomial_sizes(first: Polynomial, second: Polynomial, c: Covariance) -> Partials:
     """The same sums with every summand's absolute value: times the rounding unit, the error of the partials."""
     first, second = (replace(p, coefficients=tuple(map(abs, p.coefficients))) for p in (first, second))
-    return _polynomial_sums(first, second, jnp.abs(c.q11 - 1), jnp.abs(c.q12), jnp.abs(c.q22 - 1))
+    gap1, gap2 = jnp.abs(c.q11 - first.variance), jnp.abs(c.q22 - second.variance)
+    return _polynomial_sums(first, second, gap1, jnp.abs(c.q12), gap2)
 
 
 def _polynomial_sums(first: Polynomial, second: Polynomial, gap1: Array, q12: Array, gap2: Array) -> Partials:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
@@ -98,7 +100,8 @@ def partials(
     c = Covariance.from_correlation(norm1, norm2, correlation)
     if has_closed_form(first, second):
         return _closed(first, second, c)
-    scale = float(jnp.max(jnp.maximum(first.steepness * norm1, second.steepness * norm2), initial=1.0))
+    largest = float(jnp.max(jnp.maximum(first.steepness * norm1, second.steepness * norm2), initial=1.0))
+    scale = 2.0 ** math.ceil(math.log2(largest))  # few numbers of nodes, so that code is compiled few times
     nodes = 2 * quadrature.nodes_needed(scale) - 1  # twice what is needed: the estimate compares with half
     result = _in_batches(first, second, c, nodes)
     while 2 * nodes - 1 <= _FINEST:

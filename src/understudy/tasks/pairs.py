@@ -63,8 +63,8 @@ def pair_up(
         r1, r2 = jnp.sqrt(q11[:, 0]), jnp.sqrt(q22[0, :])
         length = r1[:, None] * r2[None, :]
         correlation = q12 / jnp.where(length > 0, length, 1.0)
-        series = (mehler.coefficients(a, r, resolution) for a, r in ((first, r1), (second, r2)))
-        partials = mehler.partials(*series, correlation)
+        series1, series2 = mehler.coefficients(first, r1, resolution), mehler.coefficients(second, r2, resolution)
+        partials = mehler.partials(series1, series2, correlation)
     else:
         covariance = Covariance(q11, q12, q22, determinant)
         partials = pair_partials(first, second, covariance, nodes_needed(resolution))

@@ -10,7 +10,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation
@@ -287,10 +288,10 @@ class Population(Task):
         is `incoming @ basis`. Teacher coordinates come first and are the same for a whole batch. Inputs with a
         covariance other than the identity mix directions: no reduction (r = d).
         """
-        w = parameters.incoming
+        w = np.asarray(parameters.incoming)
         if self.root is not None or self.dim <= self.width + self.teacher.width:
             return self, parameters, jnp.broadcast_to(jnp.eye(self.dim), (*w.shape[:-2], self.dim, self.dim))
-        v, w = np.asarray(self.teacher.incoming), np.asarray(w)
+        v = np.asarray(self.teacher.incoming)
         if np.allclose(v @ v.T, np.eye(len(v)), rtol=0, atol=1e-15):
             basis, coordinates = v, np.eye(len(v))
         else:

@@ -1,0 +1,155 @@
+"""The main job: from random starts along the gradient flow to certified, explained critical points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.dynamics import starts
+from understudy.dynamics.divergence import find_divergence
+from understudy.dynamics.flow import FlowOptions, Trajectory, follow
+from understudy.networks import TwoLayer
+from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
+from understudy.points.structure import Structure as _Structure
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed: where it ended, what that point is, and how it got there.
+
+    `parameters` are those of the task (in its full dimension); `trajectory` is the flow's own record in flat vectors of
+    `flow_task`, the task the flow was followed in (reduced to the span of teachers and students where that is smaller).
+    """
+
+    seed: int
+    parameters: Any
+    loss: float
+    certificate: Certificate
+    structure: Structure
+    trajectory: Trajectory = field(repr=False)
+    flow_task: Task = field(repr=False)
+
+    @property
+    def flow_time(self) -> float:
+        """Time along the flow at which the run ended or left for Newton's method."""
+        return self.trajectory.time
+
+
+class Runs(Sequence[Run]):
+    """Results of several seeds, in the order of the seeds; `groups()` tells which of them ended in the same point."""
+
+    def __init__(self, runs: Sequence[Run]):
+        self._runs = list(runs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return Runs(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def groups(self) -> list[Group]:
+        """The distinct points reached, most frequent first."""
+        return group_runs(self._runs)
+
+
+def fit(
+    task: Task,
+    seeds: int | Sequence[int] = 20,
+    *,
+    init_std: float = 0.1,
+    init: Literal["gaussian", "glorot"] | Any = "gaussian",
+    options: FlowOptions | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Runs:
+    """Follow the gradient flow from every seed, polish where justified, certify and explain what was reached.
+
+    **Arguments**
+
+    - `seeds`: how many, or which.
+    - `init`: `"gaussian"` (every weight N(0, init_std²)), `"glorot"`, or given starts: a batch of parameters, one per seed.
+    - `options`: tolerances and limits of the flow, see `FlowOptions`.
+    - `watch`: called with a `Progress` as the work goes on.
+
+    >>> import understudy as us
+    >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
+    >>> runs[0].certificate.kind, runs[0].structure.label
+    ('minimum', '1-copy-1-average')
+    """
+    return Runs([run for _, run in sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])])
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far `fit` is: runs finished of `total`, steps taken by the lanes now running, and the furthest time reached."""
+
+    finished: int
+    total: int
+    steps: int
+    time: float
+
+
+def fit_each(
+    task: Task,
+    seeds: int | Sequence[int] = 20,
+    init_std: float = 0.1,
+    init: Literal["gaussian", "glorot"] | Any = "gaussian",
+    options: FlowOptions | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Iterator[tuple[int, Run]]:
+    """`fit`, yielding (position, run) as each run is done."""
+    numbers = starts.seed_numbers(seeds)
+    begin = _starts(task, numbers, init_std, init)
+    flow_task, vectors, lift = _flow_problem(task, begin, len(numbers))
+    finished = 0
+
+    def report(_: int, steps: int, time: float) -> None:
+        if watch is not None:
+            watch(Progress(finished, len(numbers), steps, time))
+
+    for position, trajectory in follow(flow_task, vectors, options, watch=report):
+        parameters = lift(position, flow_task.unflatten(jnp.asarray(trajectory.vector)))
+        found = find_divergence(trajectory)
+        certificate = certify(task, parameters, diverging=found.describe() if found else None)
+        explained = structure(task, parameters) if isinstance(task, Population) else _Structure("", (), 0.0)
+        finished += 1
+        yield (
+            position,
+            Run(numbers[position], parameters, trajectory.loss, certificate, explained, trajectory, flow_task),
+        )
+
+
+def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
+    if isinstance(init, str):
+        if init not in ("gaussian", "glorot"):
+            raise ValueError(f"init is 'gaussian', 'glorot' or a batch of parameters; received {init!r}.")
+        if not isinstance(task, Population):
+            raise ValueError(
+                f"Random starts are known for Population tasks; for {type(task).__name__} pass init= a batch of parameters."
+            )
+        return starts.gaussian(task, numbers, init_std) if init == "gaussian" else starts.glorot(task, numbers)
+    vectors = task.flatten(init)
+    if vectors.ndim != 2 or len(vectors) != len(numbers):
+        raise ValueError(f"{len(numbers)} seeds need as many starts; received a batch of shape {vectors.shape}.")
+    return task.unflatten(vectors)
+
+
+def _flow_problem(task: Task, begin: Any, count: int) -> tuple[Task, np.ndarray, Callable[[int, Any], Any]]:
+    """The problem the flow is followed in, flat starts, and the way back to the task's own parameters."""
+    if not isinstance(task, Population) or task.dim <= task.width + task.teacher.width or task.root is not None:
+        flat = task.flatten(begin)
+        return task, np.asarray(flat), lambda _, parameters: parameters
+    reduced, networks, basis = task.reduce(begin)
+
+    def lift(position: int, parameters: TwoLayer) -> TwoLayer:
+        return TwoLayer(parameters.incoming @ basis[position], parameters.outgoing)
+
+    return reduced, np.asarray(reduced.flatten(networks)), lift

@@ -1,0 +1,10 @@
+"""What a critical point is: certificate, structure, symmetry."""
+
+from understudy.points.certificate import Certificate as Certificate
+from understudy.points.certificate import certify as certify
+from understudy.points.matrix_free import lowest_eigenpairs as lowest_eigenpairs
+from understudy.points.structure import Structure as Structure
+from understudy.points.structure import structure as structure
+from understudy.points.symmetry import Group as Group
+from understudy.points.symmetry import group_runs as group_runs
+from understudy.points.symmetry import point_distance as point_distance

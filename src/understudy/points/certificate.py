@@ -1,0 +1,266 @@
+"""What a point is: gradient, inertia, explained and unexplained zero modes, and the verdict that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.points.flats import FlatFamily, flat_families
+from understudy.points.higher_order import HigherOrder, examine
+from understudy.points.matrix_free import lowest_eigenpairs
+from understudy.tasks.population import Population
+from understudy.tasks.task import Evaluation, Task
+
+Kind = Literal["minimum", "strict saddle", "non-strict saddle", "diverging", "unconverged"]
+
+DENSE = 3_000
+"""Up to this many parameters the whole spectrum is computed; beyond, its lower end."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The verdict on a point, with the numbers behind it.
+
+    - `gradient_norm`, `newton_decrement` (√(gᵀH⁺g), an estimate of √(2 × excess loss)).
+    - `eigenvalues`: ascending, with `multiplicities` (directions orthogonal to all neurons come in bundles);
+      `least_eigenvalue` is the first.
+    - `threshold`: |eigenvalue| at or below which it counts as zero; `index`, `zeros`, `positives`: the inertia.
+    - `explained`: zero modes along which the function stays the same; `unexplained`: the others.
+    - `flat_dimension`: dimension of the set of equally good points around a minimum.
+    - `higher_order`: evidence of the test along zero modes, where one was needed.
+    - `evidence`: the reasoning, in words; `method`: `"dense"` or `"matrix-free"`.
+    """
+
+    kind: Kind
+    loss: float
+    gradient_norm: float
+    newton_decrement: float
+    least_eigenvalue: float
+    index: int
+    zeros: int
+    positives: int
+    threshold: float
+    explained: int
+    unexplained: int
+    flat_dimension: int
+    method: Literal["dense", "matrix-free"]
+    evidence: tuple[str, ...]
+    eigenvalues: np.ndarray = field(repr=False)
+    multiplicities: np.ndarray = field(repr=False)
+    higher_order: HigherOrder | None = None
+
+
+@eqx.filter_jit
+def _evaluate(task: Task, vector: Array) -> Evaluation:
+    tangent = getattr(task, "tangent_evaluate", None)
+    return task.evaluate(vector) if tangent is None else tangent(vector)
+
+
+def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
+    """Certify any point of any task.
+
+    **Arguments**
+
+    - `parameters`: a network or its flat vector.
+    - `tolerance`: gradient norm up to which the point counts as critical (raised to the gradient's own rounding level
+      for large weights); above it the verdict is `"unconverged"`.
+    - `diverging`: a finding that the run which led here goes to infinity, which then is the verdict.
+
+    >>> import understudy as us
+    >>> task = us.Population(us.Teacher.orthonormal(2), width=2)
+    >>> us.certify(task, us.TwoLayer([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).kind
+    'minimum'
+    """
+    vector = task.flatten(parameters)
+    if vector.ndim != 1:
+        raise ValueError(f"certify takes one point at a time; received a batch of shape {vector.shape}.")
+    outside = 0
+    if isinstance(task, Population) and task.root is None and task.dim > task.width + task.teacher.width:
+        outside = task.dim - task.width - task.teacher.width
+        reduced, network, _ = task.reduce(task.unflatten(vector))
+        task, vector = reduced, reduced.flatten(network)
+    task = task.prepared(vector)
+    if task.size > DENSE:
+        return _matrix_free(task, vector, tolerance, diverging)
+    return _dense(task, np.asarray(vector), outside, tolerance, diverging)
+
+
+def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:
+    loss, gradient, hessian = (np.asarray(x) for x in _evaluate(task, jnp.asarray(vector)))
+    norm = float(np.linalg.norm(gradient))
+    evidence: list[str] = []
+    kinks = task.kinks(vector) if isinstance(task, Population) else []
+    if not (np.all(np.isfinite(hessian)) and np.isfinite(norm)):
+        evidence += kinks or ["gradient or Hessian is not finite here"]
+        return _without_spectrum(float(loss), norm, "diverging" if diverging else "unconverged", evidence, diverging)
+    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    threshold = _zero_threshold(task, vector, gradient, hessian, values, vectors)
+    multiplicities = np.ones(len(values), int)
+    families = flat_families(task, vector) if not hasattr(task, "tangent_evaluate") else []
+    explained = _explained(families, values, vectors, threshold)
+    if outside:
+        extra = np.linalg.eigvalsh(np.asarray(task.orthogonal_hessian(jnp.asarray(vector))))  # type: ignore[attr-defined]
+        values, order = _sorted(np.concatenate([values, extra]))
+        multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
+        explained += outside * min(_students_outside(task, vector), int(np.sum(np.abs(extra) <= threshold)))
+    index = int(multiplicities[values < -threshold].sum())
+    zeros = int(multiplicities[np.abs(values) <= threshold].sum())
+    usable = np.abs(np.diagonal(vectors.T @ hessian @ vectors)) > threshold
+    along = vectors.T @ gradient
+    own = np.diagonal(vectors.T @ hessian @ vectors)
+    decrement = float(np.sqrt(np.sum(along[usable] ** 2 / np.abs(own[usable]))))
+    rounding = 1e3 * np.finfo(float).eps * np.abs(own).max() * (1 + np.abs(vector).max())
+    unexplained = max(0, zeros - explained)
+
+    higher, flat = None, explained
+    if diverging:
+        kind: Kind = "diverging"
+        evidence.append(diverging)
+    elif norm > max(tolerance, rounding):
+        kind = "unconverged"
+        evidence.append(f"gradient norm {norm:.2e} is above {max(tolerance, rounding):.0e}")
+    elif kinks:
+        kind = "unconverged"
+        evidence += [f"{k}; no verdict from second derivatives" for k in kinks]
+    elif index:
+        kind = "strict saddle"
+        evidence.append(f"{index} eigenvalues below -{threshold:.1e}, the least {values[0]:.3e}")
+    elif not unexplained:
+        kind = "minimum"
+        evidence.append(f"least eigenvalue off the zero modes {_first_above(values, threshold):.3e} > {threshold:.1e}")
+    else:
+        own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+        higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold)
+        kind = "non-strict saddle" if higher.descends else "minimum"
+        flat = zeros if higher.flat else explained
+        evidence.append(
+            f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius {higher.radii} "
+            f"around the point: lowest {higher.lowest}, highest {higher.highest}, rounding {higher.noise:.0e}"
+        )
+    evidence += [f"{len(f.tangents)} flat directions: {f.name}, {f.detail}" for f in families]
+    return Certificate(
+        kind=kind,
+        loss=float(loss),
+        gradient_norm=norm,
+        newton_decrement=decrement,
+        least_eigenvalue=float(values[0]),
+        index=index,
+        zeros=zeros,
+        positives=int(multiplicities.sum()) - index - zeros,
+        threshold=threshold,
+        explained=min(explained, zeros),
+        unexplained=unexplained,
+        flat_dimension=min(flat, zeros) if kind == "minimum" else 0,
+        method="dense",
+        evidence=tuple(evidence),
+        eigenvalues=values,
+        multiplicities=multiplicities,
+        higher_order=higher,
+    )
+
+
+def _zero_threshold(
+    task: Task, vector: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, values: np.ndarray, vectors: np.ndarray
+) -> float:
+    """How large the computed value of an eigenvalue that is truly zero at the true critical point can be.
+
+    Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F), the error of series and quadrature
+    (1e-12 of the largest entry, none for closed forms), and the distance to the critical point, which moves
+    eigenvalues by at most ‖H(θ) - H(θ - H⁺g)‖.
+    """
+    largest = float(np.abs(hessian).max())
+    threshold = 16 * np.sqrt(len(values)) * np.finfo(float).eps * float(np.linalg.norm(hessian))
+    if not getattr(task, "closed_form", True):
+        threshold += 1e-12 * largest
+    if hasattr(task, "tangent_evaluate"):
+        return threshold
+    safe = np.abs(values) > threshold
+    move = (vectors[:, safe] / values[safe]) @ (vectors[:, safe].T @ gradient)
+    if 0 < np.linalg.norm(move) < 0.1 * (1 + np.linalg.norm(vector)):
+        moved = np.asarray(_evaluate(task, jnp.asarray(vector - move)).hessian)
+        if np.all(np.isfinite(moved)):
+            threshold += float(np.linalg.norm(moved - hessian, 2))
+    return threshold
+
+
+def _explained(families: list[FlatFamily], values: np.ndarray, vectors: np.ndarray, threshold: float) -> int:
+    """Dimension of the part of the null space that the families' tangents span."""
+    null = vectors[:, np.abs(values) <= threshold]
+    if not families or null.shape[1] == 0:
+        return 0
+    rows = np.concatenate([f.tangents / np.linalg.norm(f.tangents, axis=1, keepdims=True) for f in families])
+    _, singular, basis = np.linalg.svd(rows, full_matrices=False)
+    basis = basis[singular > 1e-8 * singular[0]]
+    return int(np.sum(np.linalg.svd(basis @ null, compute_uv=False) > 0.7))
+
+
+def _students_outside(task: Task, vector: np.ndarray) -> int:
+    """Rank of the students' components outside the teachers' span: each is a way to turn into a further direction."""
+    assert isinstance(task, Population)
+    w = np.asarray(task.unflatten(jnp.asarray(vector)).incoming)
+    v = np.asarray(task.teacher.incoming)
+    rest = w - w @ np.linalg.pinv(v) @ v
+    return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
+
+
+def _sorted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(values)
+    return values[order], order
+
+
+def _first_above(values: np.ndarray, threshold: float) -> float:
+    above = values[values > threshold]
+    return float(above[0]) if len(above) else float("nan")
+
+
+def _without_spectrum(loss: float, norm: float, kind: Kind, evidence: list[str], diverging: str | None) -> Certificate:
+    words = [diverging, *evidence] if diverging else evidence
+    nan, empty = float("nan"), np.zeros(0)
+    return Certificate(
+        kind, loss, norm, nan, nan, 0, 0, 0, nan, 0, 0, 0, "dense", tuple(words), empty, empty.astype(int)
+    )
+
+
+def _matrix_free(task: Task, vector: Array, tolerance: float, diverging: str | None) -> Certificate:
+    """The verdict from the lower end of the spectrum: enough to tell a minimum from a strict saddle."""
+    loss, gradient = task.value_and_gradient(vector)
+    norm = float(jnp.linalg.norm(gradient))
+    values, _ = lowest_eigenpairs(task, vector, 12)
+    threshold = 1e-8 * max(1.0, float(np.abs(values).max()))
+    index, zeros = int(np.sum(values < -threshold)), int(np.sum(np.abs(values) <= threshold))
+    evidence = [f"the 12 lowest eigenvalues of {task.size}, by Lanczos to {threshold:.0e}; index is a lower bound"]
+    kind: Kind = "minimum"
+    if diverging:
+        kind = "diverging"
+        evidence.append(diverging)
+    elif norm > tolerance:
+        kind = "unconverged"
+        evidence.append(f"gradient norm {norm:.2e} is above {tolerance:.0e}")
+    elif index:
+        kind = "strict saddle"
+    elif zeros:
+        kind = "unconverged"
+        evidence.append(f"{zeros} eigenvalues are zero to the accuracy of Lanczos: no verdict without a dense spectrum")
+    return Certificate(
+        kind=kind,
+        loss=float(loss),
+        gradient_norm=norm,
+        newton_decrement=float("nan"),
+        least_eigenvalue=float(values[0]),
+        index=index,
+        zeros=zeros,
+        positives=task.size - index - zeros,
+        threshold=threshold,
+        explained=0,
+        unexplained=zeros,
+        flat_dimension=0,
+        method="matrix-free",
+        evidence=tuple(evidence),
+        eigenvalues=values,
+        multiplicities=np.ones(len(values), int),
+    )

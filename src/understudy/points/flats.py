@@ -1,0 +1,100 @@
+"""Directions along which a two-layer network keeps its function: what explains zero eigenvalues of a Hessian.
+
+- *rescaling* and *rotation*: continuous symmetries of the task (see `Task.symmetry_tangents`).
+- *split line*: students with the same incoming vector share an outgoing weight; moving it from one to the other changes
+  nothing (Simsek et al., "few neurons", Section 2.2).
+- *dead neuron*: with a zero outgoing weight the incoming vector is free.
+- *silent neuron*: with σ(0) = 0 and a zero incoming vector the outgoing weight is free.
+
+A neuron that is in two of the last three families sits where two flat sets cross; the sum of their tangents is not the tangent
+of anything, so there nothing is explained and the higher-order test decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+
+_SAME = 1e-9
+"""Relative distance below which two weights count as equal; polished points agree to about 1e-14 / least eigenvalue."""
+
+
+@dataclass(frozen=True)
+class FlatFamily:
+    """Tangents (rows, flat parameter vectors) of one family, with what it is in words."""
+
+    name: str
+    detail: str
+    tangents: np.ndarray
+
+
+def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
+    """Every family of function-preserving directions at this point, crossings left out."""
+    families = []
+    symmetric = np.asarray(task.symmetry_tangents(jnp.asarray(vector)))
+    symmetric = symmetric[np.linalg.norm(symmetric, axis=1) > 0]
+    if len(symmetric):
+        families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))
+    if isinstance(task, Population):
+        families += _of_neurons(task, vector)
+    return families
+
+
+def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
+    network = task.unflatten(jnp.asarray(vector))
+    w = np.asarray(network.incoming)
+    a = np.asarray(network.outgoing).reshape(task.width, -1)
+    outputs = a.shape[1] if task.trains_outgoing else 0
+    shape = (task.width, task.dim + outputs)
+    scale_w, scale_a = max(np.abs(w).max(), 1e-300), max(np.abs(a).max(), 1e-300)
+    dead = [i for i in range(task.width) if np.abs(a[i]).max() <= _SAME * scale_a]
+    silent = [i for i in range(task.width) if np.abs(w[i]).max() <= _SAME * scale_w and _vanishes_at_zero(task)]
+    groups = _equal_rows(w, _SAME * scale_w)
+    crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
+    crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
+    families = []
+    for group in groups:
+        members = [i for i in group if i not in crossing]
+        if len(members) < 2 or not outputs:
+            continue
+        rows = []
+        for i in members[1:]:
+            for o in range(outputs):
+                row = np.zeros(shape)
+                row[members[0], task.dim + o], row[i, task.dim + o] = 1.0, -1.0
+                rows.append(row.ravel())
+        families.append(FlatFamily("split line", f"students {members} share an incoming vector", np.stack(rows)))
+    for i in dead:
+        if i not in crossing:
+            rows_w = np.zeros((task.dim, *shape))
+            rows_w[np.arange(task.dim), i, np.arange(task.dim)] = 1.0
+            families.append(
+                FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows_w.reshape(task.dim, -1))
+            )
+    for i in silent:
+        if i not in crossing and outputs:
+            rows_a = np.zeros((outputs, *shape))
+            rows_a[np.arange(outputs), i, task.dim + np.arange(outputs)] = 1.0
+            families.append(FlatFamily("silent neuron", f"student {i} has no input", rows_a.reshape(outputs, -1)))
+    return families
+
+
+def _vanishes_at_zero(task: Population) -> bool:
+    return float(task.activation(0.0)) == 0.0
+
+
+def _equal_rows(rows: np.ndarray, tolerance: float) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for i, row in enumerate(rows):
+        for group in groups:
+            if np.abs(row - rows[group[0]]).max() <= tolerance:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups

@@ -1,0 +1,314 @@
+r"""One student neuron and k orthonormal teachers: every critical point, for any activation.
+
+With equal correlations u_j = u = ±1/√k the loss of a student (w, a), r = ‖w‖, is
+
+L(r, a) = a² D(r²) - 2 k a G(r, 1, u) + C,  D(q) = E[σ(√q z)²],  G(r1, r2, u) = E[σ(r1 x) σ(r2 y)],
+
+(Simsek et al. 2023, Eq. 115). The best outgoing weight is a = k G/D, and with it the radial derivative vanishes where
+
+f(r, u) = ½ d/dr log D(r²) - d/dr log G(r, 1, u) = 0                                             (their Eq. 118-120).
+
+If σ satisfies Assumption 3.1 (see `assumptions`), equal correlations are the only ones a critical point with a ≠ 0 and
+w ≠ 0 can have (Theorem 5.1), so the zeros of f give all of them; otherwise they give all with equal correlations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from understudy import activations
+from understudy.activations import Activation, Erf, PiecewiseLinear
+from understudy.gaussian import Covariance, Partials, SelfPartials, has_closed_form, mehler, partials, self_partials
+from understudy.gaussian.quadrature import nodes_needed
+from understudy.networks import TwoLayer
+
+_GRID = 240
+"""Norms in the search for zeros of f; consecutive ones differ by a few percent, f varies on the scale of r itself."""
+
+_NOISE = 1e-12
+"""r·f is a difference of two numbers of order one, each known to about 1e-14: below this its sign says nothing."""
+
+
+class NoCriticalPointError(ValueError):
+    """The one-neuron problem has no non-trivial critical point in the range that was searched."""
+
+
+@dataclass(frozen=True)
+class CriticalPoint:
+    """A point with w = norm · (sign of u) · Σ_j v_j/√k and outgoing weight `outgoing`.
+
+    - `correlation`: u = ±1/√k, the correlation with each teacher.
+    - `kind`: `"minimum"`, `"saddle"` or `"maximum"`, from `eigenvalues`, the Hessian's four distinct eigenvalues: two in the plane of
+      (radial direction, outgoing weight), one (k - 1 times) along differences of teachers, one (d - k times) outside their
+      span. For homogeneous activations the first is the 0 of the rescaling that moves along the hyperbola.
+    - `invariant`: a r^p for activations of homogeneity p, which alone is determined; norm 1 is reported then.
+    """
+
+    norm: float
+    outgoing: float
+    correlation: float
+    loss: float
+    kind: Literal["minimum", "saddle", "maximum", "degenerate"]
+    eigenvalues: tuple[float, ...] = field(repr=False)
+    teachers: int = field(repr=False)
+    invariant: float | None = None
+
+    def parameters(self, dim: int | None = None) -> TwoLayer:
+        """The point as a network, for the teachers e_1 … e_k in dimension `dim` (k unless given)."""
+        width = self.teachers if dim is None else dim
+        if width < self.teachers:
+            raise ValueError(f"{self.teachers} orthonormal teachers need dim ≥ {self.teachers}; received {dim}.")
+        direction = np.zeros(width)
+        direction[: self.teachers] = self.norm * self.correlation
+        return TwoLayer(direction[None], np.array([self.outgoing]))
+
+
+@dataclass(frozen=True)
+class OneNeuron(CriticalPoint):
+    """The optimum, and beside it all `critical_points` found with norms in the range `searched`."""
+
+    critical_points: tuple[CriticalPoint, ...] = ()
+    searched: tuple[float, float] = (0.0, math.inf)
+
+
+def one_neuron(
+    activation: str | Activation, teachers: int, *, largest_norm: float | None = None, closed_form: bool = True
+) -> OneNeuron:
+    """The best single neuron for k = `teachers` unit-orthonormal teachers, and all other critical points.
+
+    **Arguments**
+
+    - `activation`: by name or object; `teachers`: k ≥ 1.
+    - `largest_norm`: norms from 10⁻³/√k up to this one are searched. Unless given, 4/steepness for smooth activations (where
+      Mehler's series makes the search cheap; a larger one costs seconds of quadrature) and 1000 where there is a closed form.
+    - `closed_form`: whether erf may take the formulas r = 1/√(2k-1), a = k of Corollary 5.2 instead of the search.
+
+    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` tells it. Of
+    equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` where there is none,
+    as for gelu with k ≥ 2, whose loss falls forever as the norm grows.
+
+    >>> best = one_neuron("erf", teachers=8)
+    >>> best.norm == 15**-0.5, best.outgoing, round(best.loss, 9)
+    (True, 8.0, 0.117840331)
+
+    **Reference**: Simsek et al. 2023, Theorem 5.1, Corollaries 5.2 and G.5, Eq. 16, 115-129.
+    """
+    points, searched = _all_points(activations.get(activation), _checked(teachers), largest_norm, closed_form)
+    if not points:
+        raise NoCriticalPointError(
+            f"With {activations.get(activation).name} and {teachers} teachers no neuron with equal correlations and a norm "
+            f"between {searched[0]:.3g} and {searched[1]:.3g} is critical: f(r, u) of Eq. 120 has no zero there. Raise "
+            "largest_norm to search further, or fit the student by gradient flow and look where it goes."
+        )
+    best = min(points, key=lambda p: (round(p.loss, 12), -p.correlation))
+    values = {name: getattr(best, name) for name in CriticalPoint.__dataclass_fields__}
+    return OneNeuron(**values, critical_points=points, searched=searched)
+
+
+def critical_points(
+    activation: str | Activation, teachers: int, *, largest_norm: float | None = None, closed_form: bool = True
+) -> tuple[CriticalPoint, ...]:
+    """All non-trivial critical points with equal correlations, least loss first; empty where there are none.
+
+    Arguments as in `one_neuron`.
+    """
+    return _all_points(activations.get(activation), _checked(teachers), largest_norm, closed_form)[0]
+
+
+def radial_slope(activation: str | Activation, norms: np.ndarray, correlation: float) -> np.ndarray:
+    """f(r, u) = ½ d/dr log E[σ(rx)²] - d/dr log E[σ(rx)σ(y)], corr(x, y) = u (Simsek et al. 2023, Eq. 118-120).
+
+    Its sign is that of the derivative of the best loss at norm r. NaN where the interaction vanishes (u = 0, odd σ).
+    """
+    r = np.atleast_1d(np.asarray(norms, float))
+    own, pair = _profile(activations.get(activation), r, float(correlation))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = r * own.q / own.value - (2 * r * pair.q11 + correlation * pair.q12) / pair.value
+    return np.where(np.abs(pair.value) > 0, slope, np.nan)
+
+
+def _checked(teachers: int) -> int:
+    if not isinstance(teachers, (int, np.integer)) or isinstance(teachers, bool) or teachers < 1:
+        raise ValueError(f"The number of teachers is a positive integer; received teachers={teachers!r}.")
+    return int(teachers)
+
+
+@lru_cache(maxsize=4096)
+def _all_points(
+    activation: Activation, k: int, largest_norm: float | None, closed_form: bool
+) -> tuple[tuple[CriticalPoint, ...], tuple[float, float]]:
+    if activation.homogeneity is not None:
+        searched = (0.0, math.inf)
+        norms = {u: [1.0] for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
+    elif closed_form and isinstance(activation, Erf):
+        searched = (0.0, math.inf)
+        norms = {u: [1 / math.sqrt(2 * k - 1)] for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
+    else:
+        searched = _range(activation, k, largest_norm)
+        norms = {u: _zeros(activation, u, *searched) for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
+    points = [p for u, rs in norms.items() for r in rs if (p := _point(activation, k, r, u)) is not None]
+    return tuple(sorted(points, key=lambda p: (round(p.loss, 12), -p.correlation))), searched
+
+
+def _range(activation: Activation, k: int, largest_norm: float | None) -> tuple[float, float]:
+    low = 1e-3 / math.sqrt(k)
+    if largest_norm is None:
+        closed = has_closed_form(activation, activation)
+        return low, 1000.0 if closed else max(mehler.LARGEST_SCALE / activation.steepness, 2.0)
+    if not (math.isfinite(largest_norm) and largest_norm > low):
+        raise ValueError(f"largest_norm is a finite number above {low:.3g}; received {largest_norm!r}.")
+    return low, float(largest_norm)
+
+
+def _zeros(activation: Activation, u: float, low: float, high: float) -> list[float]:
+    """Zeros of f(·, u): sign changes on a logarithmic grid, and extrema between that reach across zero."""
+    grid = np.geomspace(low, high, _GRID)
+    values = _scaled_slope(activation, grid, u)
+
+    def function(x: float) -> float:
+        return float(_scaled_slope(activation, np.array([math.exp(x)]), u)[0])
+
+    logs, brackets = np.log(grid), []
+    for i in range(_GRID - 1):
+        if values[i] * values[i + 1] <= 0 and max(abs(values[i]), abs(values[i + 1])) > _NOISE:
+            brackets.append((logs[i], logs[i + 1]))
+    for i in range(1, _GRID - 1):
+        # A pair of zeros between two grid points shows as an extremum that bends towards zero.
+        left, here, right = np.abs(values[i - 1 : i + 2])
+        same = values[i - 1] * values[i] > 0 and values[i] * values[i + 1] > 0
+        if same and here < left and here < right and here < 0.1 * max(left, right):
+            sign = math.copysign(1.0, values[i])
+            extremum = minimize_scalar(
+                lambda x, s=sign: s * function(x), bounds=(logs[i - 1], logs[i + 1]), method="bounded"
+            )
+            if extremum.fun < -_NOISE:
+                brackets += [(logs[i - 1], extremum.x), (extremum.x, logs[i + 1])]
+    return sorted(math.exp(_bracketed(function, a, b)) for a, b in brackets)
+
+
+def _bracketed(function: Callable[[float], float], a: float, b: float) -> float:
+    for end in (a, b):
+        if function(end) == 0:
+            return end
+    return float(brentq(function, a, b, xtol=1e-15, rtol=4 * np.finfo(float).eps))
+
+
+def _scaled_slope(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
+    """r f G/|G|max: the zeros of f with no poles where the interaction G changes sign."""
+    own, pair = _profile(activation, r, u)
+    size = np.sqrt(own.value * _own(activation, np.ones(1)).value)  # |G| ≤ √(D(r²) D(1))
+    return (r**2 * own.q / own.value * pair.value - r * (2 * r * pair.q11 + u * pair.q12)) / size
+
+
+def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint | None:
+    own, pair = (jax.tree.map(lambda x: float(x[0]), p) for p in _profile(activation, np.array([r]), u))
+    one = float(_own(activation, np.ones(1)).value[0])
+    mean = float(_profile(activation, np.ones(1), 0.0)[1].value[0])  # E[σ(z)]²
+    if abs(pair.value) <= 1e-14 * math.sqrt(own.value * one):
+        return None  # the best outgoing weight is zero: a trivial point
+    if isinstance(activation, Erf) and r == 1 / math.sqrt(2 * k - 1):
+        a = math.copysign(k, u)
+        loss = (2 / math.pi) * (k * math.pi / 6 - k**2 * math.asin(1 / (2 * k)))
+    else:
+        a = k * pair.value / own.value
+        loss = k * one + k * (k - 1) * mean - k**2 * pair.value**2 / own.value
+    loss = 0.0 if k == 1 and abs(loss) < 1e-14 else loss
+    eigenvalues = _eigenvalues(k, r, u, a, own, pair)
+    degree = activation.homogeneity
+    return CriticalPoint(
+        r,
+        a,
+        u,
+        loss,
+        _kind(eigenvalues, activation, k, loss),
+        eigenvalues,
+        k,
+        None if degree is None else a * r**degree,
+    )
+
+
+def _eigenvalues(k: int, r: float, u: float, a: float, own: SelfPartials, pair: Partials) -> tuple[float, ...]:
+    r"""The Hessian of a²D(‖w‖²) - 2a Σ_j G(‖w‖², w_j, 1) at w = r u Σ_j e_j, by the symmetry of the teachers.
+
+    Outside the teachers' span: λ = 2a²D' - 4ka G11. Along e_i - e_j: λ - 2a G12,12. The plane of radius and outgoing weight:
+    a symmetric 2 × 2 matrix.
+    """
+    outside = 2 * a**2 * own.q - 4 * k * a * pair.q11
+    differences = outside - 2 * a * pair.q12q12
+    radial = 2 * a**2 * own.q + 4 * a**2 * own.qq * r**2
+    radial -= 2 * a * k * (2 * pair.q11 + 4 * pair.q11q11 * r**2 + 4 * pair.q11q12 * r * u + pair.q12q12 * u**2)
+    mixed = 4 * a * own.q * r - 2 * k * (2 * pair.q11 * r + pair.q12 * u)
+    plane = np.array([[radial, mixed], [mixed, 2 * own.value]])
+    if not np.all(np.isfinite(plane)):
+        return ()
+    return (*np.linalg.eigvalsh(plane).tolist(), *((differences,) if k > 1 else ()), outside)
+
+
+def _kind(
+    eigenvalues: tuple[float, ...], activation: Activation, k: int, loss: float
+) -> Literal["minimum", "saddle", "maximum", "degenerate"]:
+    if loss <= 0.0:
+        return "minimum"  # an exact copy; for kinked activations the Hessian does not exist there
+    if not eigenvalues:
+        return "degenerate"
+    values = np.array(eigenvalues)
+    scale = np.abs(values).max()
+    if activation.homogeneity is not None:
+        # The rescaling direction is the eigenvalue of least size in the plane; it is zero by symmetry.
+        values = np.delete(values, np.argmin(np.abs(values[:2])))
+    if np.any(np.abs(values) <= 1e-11 * scale):
+        return "degenerate"
+    return "minimum" if np.all(values > 0) else "maximum" if np.all(values < 0) else "saddle"
+
+
+# -- the interactions of one neuron with itself and with a teacher ---------------------------------------------------
+
+
+def _own(activation: Activation, r: np.ndarray) -> SelfPartials:
+    scale = activation.steepness * float(np.max(r))
+    return jax.tree.map(np.asarray, self_partials(activation, jnp.asarray(r**2), nodes_needed(max(scale, 1.0))))
+
+
+def _profile(activation: Activation, r: np.ndarray, u: float) -> tuple[SelfPartials, Partials]:
+    """Self-interaction of norms r and their interaction with a unit teacher at correlation u."""
+    scale = activation.steepness * np.maximum(r, 1.0)
+    closed = has_closed_form(activation, activation)
+    cheap = np.full(r.shape, closed) | (scale <= mehler.LARGEST_SCALE * (1 + 1e-12))
+    parts = []
+    for chosen in (cheap, ~cheap):
+        if np.any(chosen):
+            by_series = not closed and chosen is cheap
+            parts.append((chosen, _series(activation, r[chosen], u) if by_series else _integrals(activation, r[chosen], u)))
+    merged = [np.empty(r.shape) for _ in Partials._fields]
+    for chosen, part in parts:
+        for target, source in zip(merged, part, strict=True):
+            target[chosen] = source
+    return _own(activation, r), Partials(*merged)  # type: ignore[arg-type]
+
+
+def _series(activation: Activation, r: np.ndarray, u: float) -> Partials:
+    """By Mehler's formula. The scale is rounded up to a power of √2, so that few tables of Hermite functions are made."""
+    scale = activation.steepness * max(float(np.max(r)), 1.0)
+    table = 2.0 ** (math.ceil(2 * math.log2(scale) - 1e-9) / 2)
+    first = mehler.coefficients(activation, jnp.asarray(r), table)
+    second = mehler.coefficients(activation, jnp.ones(1), table)
+    found = mehler.partials(first, second, jnp.full((len(r), 1), u))
+    return Partials(*(np.asarray(x)[:, 0] for x in found))  # type: ignore[arg-type]
+
+
+def _integrals(activation: Activation, r: np.ndarray, u: float) -> Partials:
+    if isinstance(activation, PiecewiseLinear) or has_closed_form(activation, activation):
+        c = Covariance.from_correlation(jnp.asarray(r), jnp.asarray(1.0), jnp.asarray(u))
+        from understudy.gaussian import pair_partials
+
+        return jax.tree.map(np.asarray, pair_partials(activation, activation, c))
+    return jax.tree.map(np.asarray, partials(activation, r, 1.0, u).partials)
