@@ -19,6 +19,7 @@ else:
 _HOMES = {
     "Empirical": "understudy.tasks",
     "Population": "understudy.tasks",
+    "Sphere": "understudy.tasks",
     "Teacher": "understudy.teachers",
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from understudy.points import certify as certify
     from understudy.tasks import Empirical as Empirical
     from understudy.tasks import Population as Population
+    from understudy.tasks import Sphere as Sphere
     from understudy.teachers import Teacher as Teacher
 
 

@@ -72,69 +72,87 @@ def _soft_directions(factor: Array, hessian: Array) -> tuple[Array, Array]:
     return (basis @ mix).T, curvature
 
 
-def _positive(matrix: Array) -> Array:
-    factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
-    return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
+class _Search(NamedTuple):
+    """What `attempt` carries from one evaluation to the next."""
 
-
-def newton(task: Task, vector: Float[Array, " P"], steps: int = _NEWTON_STEPS) -> tuple[Array, Array, Array]:
-    """Newton's method from a point near a non-degenerate minimum; the best point, its loss and gradient norm."""
-
-    def iterate(_: int, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        point, best, best_loss, best_norm = carry
-        loss, gradient, hessian = lifted_hessian(task, point)
-        norm = jnp.linalg.norm(gradient)
-        better = norm < best_norm
-        best, best_loss = jnp.where(better, point, best), jnp.where(better, loss, best_loss)
-        factor = jax.lax.linalg.cholesky(hessian, symmetrize_input=False)
-        move = _solve(factor, gradient)
-        point = jnp.where(jnp.all(jnp.isfinite(move)), point - move, point)
-        return point, best, best_loss, jnp.minimum(norm, best_norm)
-
-    start = (vector, vector, jnp.asarray(jnp.inf), jnp.asarray(jnp.inf))
-    _, best, loss, norm = jax.lax.fori_loop(0, steps, iterate, start)
-    return best, loss, norm
+    hessian: Array
+    ends: Array
+    decrement: Array
+    convex: Array
+    point: Array
+    best: Array
+    loss: Array
+    norm: Array
 
 
 def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
-    """Check the condition at `departure` and, if it holds, follow Newton's method to rounding."""
-    _, gradient, hessian = lifted_hessian(task, departure)
-    factor = jax.lax.linalg.cholesky(hessian, symmetrize_input=False)
-    move = -_solve(factor, gradient)
-    decrement = jnp.sqrt(jnp.maximum(-gradient @ move, 0.0))
-    positive = jnp.all(jnp.isfinite(jnp.diagonal(factor))) & jnp.isfinite(decrement)
+    """Check the condition at `departure` and, if it holds, follow Newton's method to rounding.
 
-    def examine(_: None) -> Jump:
+    One loop: first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass evaluates the task at
+    one point and factorises one matrix, so that the task's Hessian is compiled once.
+    """
+    size = departure.shape[0]
+    soft = min(SOFT_DIRECTIONS, size)
+    ends = 2 + 2 * soft
+
+    def begin(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        move = -_solve(factor, gradient)
+        decrement = jnp.sqrt(jnp.maximum(-gradient @ move, 0.0))
         directions, curvature = _soft_directions(factor, hessian)
         reach = 4 * decrement * directions / jnp.sqrt(jnp.maximum(curvature, 1e-300))[:, None]
-        ends = jnp.concatenate([4 * move[None], -4 * move[None], reach, -reach])
+        offsets = jnp.concatenate([4 * move[None], -4 * move[None], reach, -reach])
+        positive = _finite(factor) & jnp.isfinite(decrement)
+        return search._replace(hessian=hessian, ends=departure + offsets, decrement=decrement, convex=positive)
 
-        def convex_at(offset: Array) -> Array:
-            return _positive(lifted_hessian(task, departure + offset)[2] - hessian / 2)
+    def iterate(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        norm = jnp.linalg.norm(gradient)
+        better = norm < search.norm
+        move = _solve(factor, gradient)
+        return search._replace(
+            best=jnp.where(better, search.point, search.best),
+            loss=jnp.where(better, loss, search.loss),
+            norm=jnp.minimum(norm, search.norm),
+            point=jnp.where(jnp.all(jnp.isfinite(move)), search.point - move, search.point),
+        )
 
-        convex = jnp.all(jax.lax.map(convex_at, ends))
+    def look(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        return search._replace(convex=search.convex & _finite(factor))
 
-        def go(_: None) -> Jump:
-            end, loss, norm = newton(task, departure)
-            travelled = end - departure
-            length = jnp.sqrt(jnp.maximum(travelled @ (hessian @ travelled), 0.0))
-            ratio = length / jnp.maximum(4 * decrement, 1e-300)
-            # At the rounding level of the gradient both are noise, and a jump of that size needs no ellipsoid.
-            inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(end)))
-            good = inside & jnp.isfinite(norm)
-            return Jump(good, end, loss, norm, decrement, jnp.linalg.norm(travelled), ratio)
+    def body(carry: tuple[Array, _Search]) -> tuple[Array, _Search]:
+        i, search = carry
+        looking = (i > 0) & (i <= ends)
+        point = jnp.where(looking, search.ends[jnp.clip(i - 1, 0, ends - 1)], search.point)
+        loss, gradient, hessian = lifted_hessian(task, point)
+        matrix = jnp.where(looking, hessian - search.hessian / 2, hessian)
+        factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
+        phase = jnp.where(i == 0, 0, jnp.where(looking, 1, 2))
+        return i + 1, jax.lax.switch(phase, [begin, look, iterate], search, loss, gradient, hessian, factor)
 
-        return jax.lax.cond(convex, go, lambda _: _refused(departure, decrement), None)
+    def condition(carry: tuple[Array, _Search]) -> Array:
+        return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex
 
-    return jax.lax.cond(positive, examine, lambda _: _refused(departure, decrement), None)
+    nan, infinite = jnp.asarray(math.nan), jnp.asarray(math.inf)
+    empty = _Search(
+        jnp.zeros((size, size)), jnp.zeros((ends, size)), nan, jnp.asarray(True), departure, departure, nan, infinite
+    )
+    _, last = jax.lax.while_loop(condition, body, (jnp.asarray(0), empty))
+    travelled = last.best - departure
+    length = jnp.sqrt(jnp.maximum(travelled @ (last.hessian @ travelled), 0.0))
+    ratio = length / jnp.maximum(4 * last.decrement, 1e-300)
+    # At the rounding level of the gradient both are noise, and a jump of that size needs no ellipsoid.
+    inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(last.best)))
+    good = last.convex & inside & jnp.isfinite(last.norm)
+    return Jump(good, last.best, last.loss, last.norm, last.decrement, jnp.linalg.norm(travelled), ratio)
 
 
-def _refused(departure: Array, decrement: Array) -> Jump:
-    nan = jnp.asarray(math.nan)
-    return Jump(jnp.asarray(False), departure, nan, nan, decrement, nan, nan)
+def _finite(factor: Array) -> Array:
+    """Whether Cholesky's method went through: the matrix is positive definite."""
+    return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
 
 
 @eqx.filter_jit
-def attempt_all(task: Task, departures: Float[Array, "lanes P"]) -> Jump:
-    """`attempt` for several points, one after the other."""
-    return jax.lax.map(lambda departure: attempt(task, departure), departures)
+def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
+    """`attempt` in the task's own coordinates around the point."""
+    local, origin = task.chart(departure)
+    jump = attempt(local, origin)
+    return jump._replace(end=local.point(jump.end))

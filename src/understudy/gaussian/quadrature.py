@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
@@ -35,6 +36,9 @@ TERMS: tuple[tuple[float, int, int], ...] = (
     (0.5, 1, 3),
     (0.25, 0, 4),
 )
+
+
+_ORDERS = np.array([i for _, i, _ in TERMS]), np.array([j for _, _, j in TERMS])
 
 
 def reach(*activations: Activation) -> float:
@@ -96,30 +100,33 @@ def _ends(nodes: int) -> Float[Array, " nodes"]:
 def smooth_partials(first: Activation, second: Activation, c: Covariance, nodes: int) -> Partials:
     """Both activations smooth."""
     inner, outer = _summands(first, second, c, nodes)
-    smoothed = jnp.stack(inner) @ jnp.ones(nodes)
-    return Partials(*(k * jnp.sum(smoothed[i] * outer[j], axis=-1) for k, i, j in TERMS))
+    smoothed = inner @ jnp.ones(nodes)
+    return Partials(*jnp.sum(smoothed[_ORDERS[0]] * _weighted(outer), axis=-1))
 
 
 def smooth_with_error(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
     """`smooth_partials` with an upper estimate of each error; see `_estimate`."""
     inner, outer = _summands(first, second, c, nodes)
-    thinning = _thinning(nodes, _STRIDES)
-    smoothed = jnp.stack(inner) @ thinning  # (derivative, …, outer node, inner stride)
-    magnitude = jnp.abs(jnp.stack(inner)) @ jnp.stack([jnp.ones(nodes), _ends(nodes)], axis=1)
-    values, errors, sizes = [], [], []
-    for k, i, j in TERMS:
-        sums = k * jnp.swapaxes(outer[j][..., None] * smoothed[i], -1, -2) @ thinning  # (…, inner, outer stride)
-        bulk, tail = (k * jnp.abs(outer[j]) * magnitude[i][..., part] for part in (0, 1))
-        size, cut = jnp.sum(bulk, axis=-1), jnp.sum(tail, axis=-1) + bulk @ _ends(nodes)
-        values.append(sums[..., 0, 0])
-        errors.append(_estimate(sums[..., 0, :], size, cut) + _estimate(sums[..., :, 0], size, cut))
-        sizes.append(size)
-    return Estimated(Partials(*values), Partials(*errors), Partials(*sizes))
+    thinning, ends = _thinning(nodes, _STRIDES), _ends(nodes)
+    smoothed = (inner @ thinning)[_ORDERS[0]]  # (expectation, …, outer node, inner stride)
+    magnitude = (jnp.abs(inner) @ jnp.stack([jnp.ones(nodes), ends], axis=1))[_ORDERS[0]]
+    rows = _weighted(outer)[..., None]
+    sums = jnp.swapaxes(rows * smoothed, -1, -2) @ thinning  # (expectation, …, inner stride, outer stride)
+    bulk, tail = jnp.moveaxis(jnp.abs(rows) * magnitude, -1, 0)
+    size, cut = jnp.sum(bulk, axis=-1), jnp.sum(tail, axis=-1) + bulk @ ends
+    error = _estimate(sums[..., 0, :], size, cut) + _estimate(sums[..., :, 0], size, cut)
+    return Estimated(Partials(*sums[..., 0, 0]), Partials(*error), Partials(*size))
+
+
+def _weighted(outer: Float[Array, "5 *shape nodes"]) -> Float[Array, "9 *shape nodes"]:
+    """The second factor of each of the nine expectations, times the factor in front."""
+    factors = jnp.array([k for k, _, _ in TERMS])
+    return outer[_ORDERS[1]] * factors.reshape(-1, *(1,) * (outer.ndim - 1))
 
 
 def _summands(
     first: Activation, second: Activation, c: Covariance, nodes: int
-) -> tuple[list[Float[Array, "*shape nodes nodes"]], list[Float[Array, "*shape nodes"]]]:
+) -> tuple[Float[Array, "5 *shape nodes nodes"], Float[Array, "5 *shape nodes"]]:
     """Weighted derivatives of σ1 on the inner lines (last two axes: outer, inner node) and of σ2 on the outer line."""
     cut = reach(first, second)
     r1, r2 = jnp.sqrt(c.q11), jnp.sqrt(c.q22)
@@ -141,7 +148,7 @@ def _summands(
     inner = first.derivatives(mean[..., None] + sigma[..., None] * z)
     outer = second.derivatives(r2[..., None] * t)
     inner_weight, weight = inner_weight * _density(z), weight * _density(t)
-    return [inner_weight * f for f in inner], [weight * f for f in outer]
+    return jnp.stack([inner_weight * f for f in inner]), jnp.stack([weight * f for f in outer])
 
 
 _HALF_LINE = 740
@@ -175,8 +182,9 @@ def kinked_with_error(first: PiecewiseLinear, second: Activation, c: Covariance,
     along = jnp.tile(_thinning(_HALF_LINE, _STRIDES), (2, 1))
     sums = _kinked_sums(first, second, c, nodes, 1, along, _thinning(nodes, _STRIDES))
     values = Partials(*(s.values[..., 0] for s in sums))
-    errors = Partials(*(_estimate(*s) for s in sums))
-    return Estimated(values, errors, Partials(*(s.size for s in sums)))
+    size = jnp.stack([s.size for s in sums])
+    errors = _estimate(jnp.stack([s.values for s in sums]), size, jnp.stack([s.ends for s in sums]))
+    return Estimated(values, Partials(*errors), Partials(*size))
 
 
 class _Sums(NamedTuple):
@@ -186,13 +194,15 @@ class _Sums(NamedTuple):
     size: Float[Array, "*shape"]
     ends: Float[Array, "*shape"]
 
-    @staticmethod
-    def of(summand: Float[Array, "*shape nodes"], thinning: Float[Array, "nodes strides"], ends: Array) -> _Sums:
-        magnitude = jnp.abs(summand)
-        return _Sums(summand @ thinning, jnp.sum(magnitude, axis=-1), magnitude @ ends)
-
     def plus(self, other: _Sums) -> _Sums:
         return _Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def _sums(summands: Array, thinning: Array, ends: Array) -> list[_Sums]:
+    """The sums of each row of summands."""
+    magnitude = jnp.abs(summands)
+    parts = summands @ thinning, jnp.sum(magnitude, axis=-1), magnitude @ ends
+    return [_Sums(*part) for part in zip(*parts, strict=True)]
 
 
 def _kinked_sums(
@@ -220,27 +230,20 @@ def _kinked_sums(
     # At its zero norm a kinked neuron leaves no derivatives but the first by the variance of the other, if that moves.
     exists = jnp.where(present1, 1.0, jnp.nan if first.kink else 1.0)
 
-    def expect(factor: Array, i: int, j: int) -> _Sums:
-        return _Sums.of(factor[..., None] * weight * smoothed[i] * outer[j], along, jnp.tile(_ends(len(along) // 2), 2))
-
     moments = _single(second, jnp.where(present1, determinant / q11, c.q22), nodes)
     density = 2 * first.kink / jnp.sqrt(2 * math.pi * q11) * exists
     tilt = c.q12 / q11
 
-    def condition(factor: Array | float, j: int) -> _Sums:
-        return _Sums.of((factor * density)[..., None] * moments[j], at, _ends(nodes))
-
-    return [
-        expect(jnp.ones_like(exists), 0, 0),
-        condition(0.5, 0),
-        expect(exists, 1, 1),
-        expect(jnp.where(present2, 1.0, exists) / 2, 0, 2),
-        condition(tilt**2 / 4, 2).plus(condition(-1 / (4 * q11), 0)),
-        condition(-tilt / 2, 2),
-        condition(1.0, 2),
-        expect(exists / 2, 1, 3),
-        expect(exists / 4, 0, 4),
-    ]
+    # Integrals over the half-lines: value, q12, q22, q12q22, q22q22.
+    factors = (jnp.ones_like(exists), exists, jnp.where(present2, 1.0, exists) / 2, exists / 2, exists / 4)
+    orders = ((0, 0), (1, 1), (0, 2), (1, 3), (0, 4))
+    summands = [k[..., None] * weight * smoothed[i] * outer[j] for k, (i, j) in zip(factors, orders, strict=True)]
+    value, by_12, by_22, by_12_22, by_22_22 = _sums(jnp.stack(summands), along, jnp.tile(_ends(len(along) // 2), 2))
+    # Expectations given x = 0: q11, the two parts of q11q11, q11q12, q12q12.
+    factors = (density / 2, density * tilt**2 / 4, -density / (4 * q11), -density * tilt / 2, density)
+    summands = [k[..., None] * moments[j] for k, j in zip(factors, (0, 2, 0, 2, 2), strict=True)]
+    by_11, bent, bare, by_11_12, by_12_12 = _sums(jnp.stack(summands), at, _ends(nodes))
+    return [value, by_11, by_12, by_22, bent.plus(bare), by_11_12, by_12_12, by_12_22, by_22_22]
 
 
 def _single(activation: Activation, q: Array, nodes: int) -> list[Array]:

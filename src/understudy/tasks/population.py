@@ -79,9 +79,8 @@ class Population(Task):
                 f"With {teacher.activation.name} every teacher neuron needs inputs of positive variance; under this "
                 "covariance one of them has none."
             )
-        self.resolution = _resolution(teacher.activation.steepness * float(jnp.max(jnp.linalg.norm(v, axis=1))))
-        pairs = _pairs_of(teacher, v, self.resolution)
-        self.constant = jnp.sum(_dots(teacher.outgoing, teacher.outgoing) * pairs.partials.value)
+        self.resolution = _resolution(teacher.activation.steepness * float(np.max(np.linalg.norm(np.asarray(v), axis=1))))
+        self.constant = _own_energy(teacher, v, self.resolution)
 
     @property
     def dim(self) -> int:
@@ -360,12 +359,13 @@ def _zero_diagonal(x: Array) -> Array:
     return jnp.where(jnp.eye(x.shape[0], dtype=bool), 0.0, x)
 
 
-def _pairs_of(teacher: Teacher, v: Array, resolution: float) -> Pairs:
-    """Teacher-teacher pairs, with the exact self-interaction on the diagonal."""
-    pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution)
+@eqx.filter_jit
+def _own_energy(teacher: Teacher, v: Array, resolution: float) -> Array:
+    """E‖f*(x)‖² of the teacher with (whitened) incoming vectors v."""
+    pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
     own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes_needed(resolution)).value
-    index = jnp.arange(teacher.width)
-    return pairs._replace(partials=pairs.partials._replace(value=pairs.partials.value.at[index, index].set(own)))
+    weights = _dots(teacher.outgoing, teacher.outgoing)
+    return jnp.sum(_zero_diagonal(weights) * pairs) + jnp.diagonal(weights) @ own
 
 
 def _resolution(scale: float) -> float:

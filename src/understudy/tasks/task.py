@@ -51,6 +51,22 @@ class Task(eqx.Module):
         loss, gradient = self.value_and_gradient(vector)
         return Evaluation(loss, gradient, jax.jacfwd(lambda v: self.value_and_gradient(v)[1])(vector))
 
+    def chart(self, vector: Float[Array, " P"]) -> tuple[Task, Float[Array, " Q"]]:
+        """The task in coordinates around a point, and the point in them, traceable: itself in a flat parameter space.
+
+        Flow, Newton's method and certificates work in these coordinates. On a curved space they are tangent coordinates
+        (see `Sphere`), `point` is the way back and `slope` differs from the gradient.
+        """
+        return self, vector
+
+    def point(self, local: Float[Array, " Q"]) -> Float[Array, " P"]:
+        """The parameters that coordinates of a chart stand for."""
+        return local
+
+    def slope(self, local: Float[Array, " Q"]) -> Float[Array, " Q"]:
+        """-dq/dt along the gradient flow, in the coordinates q of a chart."""
+        return self.value_and_gradient(local)[1]
+
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Directions in which a continuous symmetry moves the parameters without changing the loss, traceable."""
         return jnp.zeros((0, self.size))

@@ -1,4 +1,6 @@
 """What the papers predict: one neuron, copy-average points, their spectra and regimes."""
 
+from understudy.theory.copy_average import copy_average as copy_average
+from understudy.theory.copy_average import copy_average_loss as copy_average_loss
 from understudy.theory.one_neuron import NoCriticalPointError as NoCriticalPointError
 from understudy.theory.one_neuron import one_neuron as one_neuron

@@ -26,13 +26,26 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from understudy import activations
-from understudy.activations import Activation, Erf, PiecewiseLinear
-from understudy.gaussian import Covariance, Partials, SelfPartials, has_closed_form, mehler, partials, self_partials
-from understudy.gaussian.quadrature import nodes_needed
+from understudy.activations import Activation, Erf, Polynomial
+from understudy.gaussian import (
+    Covariance,
+    Partials,
+    SelfPartials,
+    closed,
+    has_closed_form,
+    mehler,
+    pair_partials,
+    partials,
+    self_partials,
+)
+from understudy.gaussian.quadrature import TERMS, nodes_needed
 from understudy.networks import TwoLayer
 
 _GRID = 240
 """Norms in the search for zeros of f; consecutive ones differ by a few percent, f varies on the scale of r itself."""
+
+_SMALLEST = 1e-4
+"""Least norm searched. Norms of critical points fall like 1/√(2k): enough for ten million teachers."""
 
 _NOISE = 1e-12
 """r·f is a difference of two numbers of order one, each known to about 1e-14: below this its sign says nothing."""
@@ -47,9 +60,10 @@ class CriticalPoint:
     """A point with w = norm · (sign of u) · Σ_j v_j/√k and outgoing weight `outgoing`.
 
     - `correlation`: u = ±1/√k, the correlation with each teacher.
-    - `kind`: `"minimum"`, `"saddle"` or `"maximum"`, from `eigenvalues`, the Hessian's four distinct eigenvalues: two in the plane of
-      (radial direction, outgoing weight), one (k - 1 times) along differences of teachers, one (d - k times) outside their
-      span. For homogeneous activations the first is the 0 of the rescaling that moves along the hyperbola.
+    - `kind`: `"minimum"`, `"saddle"`, `"maximum"`, or `"degenerate"` where the Hessian does not tell.
+    - `eigenvalues`: the Hessian's four distinct ones: two in the plane of radial direction and outgoing weight, one
+      (k - 1 times) along differences of teachers, one (d - k times) outside their span. For homogeneous activations one
+      of the first two is the 0 of the rescaling along the hyperbola of equal points.
     - `invariant`: a r^p for activations of homogeneity p, which alone is determined; norm 1 is reported then.
     """
 
@@ -88,25 +102,25 @@ def one_neuron(
     **Arguments**
 
     - `activation`: by name or object; `teachers`: k ≥ 1.
-    - `largest_norm`: norms from 10⁻³/√k up to this one are searched. Unless given, 4/steepness for smooth activations (where
-      Mehler's series makes the search cheap; a larger one costs seconds of quadrature) and 1000 where there is a closed form.
+    - `largest_norm`: norms from 10⁻⁴ up to this one are searched. Unless given, 2/steepness for smooth activations
+      (Mehler's series makes that cheap; beyond 4/steepness quadrature takes seconds), 1000 for polynomials.
     - `closed_form`: whether erf may take the formulas r = 1/√(2k-1), a = k of Corollary 5.2 instead of the search.
 
-    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` tells it. Of
-    equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` where there is none,
-    as for gelu with k ≥ 2, whose loss falls forever as the norm grows.
+    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` tells it.
+    Of equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` where there is
+    none, as for gelu with k ≥ 2, whose loss falls forever as the norm grows.
 
     >>> best = one_neuron("erf", teachers=8)
     >>> best.norm == 15**-0.5, best.outgoing, round(best.loss, 9)
-    (True, 8.0, 0.117840331)
+    (True, 8.0, 0.118526792)
 
     **Reference**: Simsek et al. 2023, Theorem 5.1, Corollaries 5.2 and G.5, Eq. 16, 115-129.
     """
     points, searched = _all_points(activations.get(activation), _checked(teachers), largest_norm, closed_form)
     if not points:
         raise NoCriticalPointError(
-            f"With {activations.get(activation).name} and {teachers} teachers no neuron with equal correlations and a norm "
-            f"between {searched[0]:.3g} and {searched[1]:.3g} is critical: f(r, u) of Eq. 120 has no zero there. Raise "
+            f"With {activations.get(activation).name} and {teachers} teachers no neuron with equal correlations and "
+            f"a norm between {searched[0]:.3g} and {searched[1]:.3g} is critical: f(r, u) of Eq. 120 has no zero there. Raise "
             "largest_norm to search further, or fit the student by gradient flow and look where it goes."
         )
     best = min(points, key=lambda p: (round(p.loss, 12), -p.correlation))
@@ -153,20 +167,19 @@ def _all_points(
         searched = (0.0, math.inf)
         norms = {u: [1 / math.sqrt(2 * k - 1)] for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
     else:
-        searched = _range(activation, k, largest_norm)
+        searched = _range(activation, largest_norm)
         norms = {u: _zeros(activation, u, *searched) for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
     points = [p for u, rs in norms.items() for r in rs if (p := _point(activation, k, r, u)) is not None]
     return tuple(sorted(points, key=lambda p: (round(p.loss, 12), -p.correlation))), searched
 
 
-def _range(activation: Activation, k: int, largest_norm: float | None) -> tuple[float, float]:
-    low = 1e-3 / math.sqrt(k)
+def _range(activation: Activation, largest_norm: float | None) -> tuple[float, float]:
     if largest_norm is None:
-        closed = has_closed_form(activation, activation)
-        return low, 1000.0 if closed else max(mehler.LARGEST_SCALE / activation.steepness, 2.0)
-    if not (math.isfinite(largest_norm) and largest_norm > low):
-        raise ValueError(f"largest_norm is a finite number above {low:.3g}; received {largest_norm!r}.")
-    return low, float(largest_norm)
+        far = isinstance(activation, Polynomial)
+        return _SMALLEST, 1000.0 if far else max(mehler.LARGEST_SCALE / 2 / activation.steepness, 2.0)
+    if not (math.isfinite(largest_norm) and largest_norm > _SMALLEST):
+        raise ValueError(f"largest_norm is a finite number above {_SMALLEST:.3g}; received {largest_norm!r}.")
+    return _SMALLEST, float(largest_norm)
 
 
 def _zeros(activation: Activation, u: float, low: float, high: float) -> list[float]:
@@ -203,16 +216,57 @@ def _bracketed(function: Callable[[float], float], a: float, b: float) -> float:
 
 
 def _scaled_slope(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
-    """r f G/|G|max: the zeros of f with no poles where the interaction G changes sign."""
-    own, pair = _profile(activation, r, u)
-    size = np.sqrt(own.value * _own(activation, np.ones(1)).value)  # |G| ≤ √(D(r²) D(1))
-    return (r**2 * own.q / own.value * pair.value - r * (2 * r * pair.q11 + u * pair.q12)) / size
+    """r f G/√(D(r²) D(1)): the zeros of f, with no poles where the interaction G changes sign."""
+    series = _by_series(activation, r)
+    values = np.empty(r.shape)
+    if np.any(series):
+        values[series] = _slope_by_series(activation, r[series], u)
+    if not np.all(series):
+        far = r[~series]
+        own, pair = _profile(activation, far, u)
+        size = np.sqrt(own.value * _profile(activation, np.ones(1), u)[0].value)  # |G| ≤ √(D(r²) D(1))
+        values[~series] = (far**2 * own.q / own.value * pair.value - far * (2 * far * pair.q11 + u * pair.q12)) / size
+    return values
+
+
+def _slope_by_series(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
+    """The same from Hermite coefficients c_m(r) = E[σ(rx) h_m(x)] and ċ_m = r dc_m/dr.
+
+    With D = Σ c_m² and G = Σ c_m(r) c_m(1) uᵐ, r f = Σ c ċ/D - Σ ċ c(1) uᵐ/G does not change if ċ is replaced by ċ - λc.
+    With λ = ċ_p/c_p of the largest coefficient c_p the terms that nearly cancel are gone: for odd σ and small r that is
+    1 - 1 + O(r²), and the zero is at r² ≈ 1/2k.
+    """
+    values = np.empty(r.shape)
+    scales = activation.steepness * np.maximum(r, 1.0)
+    tables = np.array([_table(scale) for scale in scales])
+    for table in np.unique(tables):
+        chosen = tables == table
+        c, moving = _hermite_coefficients(activation, tuple(r[chosen].tolist()), float(table))
+        one = _hermite_coefficients(activation, (1.0,), float(table))[0][0]
+        teacher = one * u ** np.arange(len(one))
+        largest = np.argmax(np.abs(c), axis=1)[:, None]
+        moving = moving - np.take_along_axis(moving, largest, 1) / np.take_along_axis(c, largest, 1) * c
+        own, interaction = np.sum(c**2, axis=1), c @ teacher
+        slope = np.sum(c * moving, axis=1) / own * interaction - moving @ teacher
+        values[chosen] = slope / np.sqrt(own * np.sum(one**2))
+    return values
+
+
+@lru_cache(maxsize=64)
+def _hermite_coefficients(
+    activation: Activation, norms: tuple[float, ...], scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """c_m(r) and r dc_m/dr = E[σ'(rx) r x h_m(x)], rows of norms; kept, because they do not depend on the teachers."""
+    x, matrix = mehler._transform(scale)
+    inputs = np.array(norms)[:, None] * x[None, :]
+    value, slope = (np.asarray(v) for v in activation.derivatives(jnp.asarray(inputs), 1))
+    return value @ matrix, (slope * inputs) @ matrix
 
 
 def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint | None:
     own, pair = (jax.tree.map(lambda x: float(x[0]), p) for p in _profile(activation, np.array([r]), u))
-    one = float(_own(activation, np.ones(1)).value[0])
-    mean = float(_profile(activation, np.ones(1), 0.0)[1].value[0])  # E[σ(z)]²
+    unit, apart = _profile(activation, np.ones(1), 0.0)
+    one, mean = float(unit.value[0]), float(apart.value[0])  # E[σ(z)²] and E[σ(z)]²
     if abs(pair.value) <= 1e-14 * math.sqrt(own.value * one):
         return None  # the best outgoing weight is zero: a trivial point
     if isinstance(activation, Erf) and r == 1 / math.sqrt(2 * k - 1):
@@ -221,7 +275,7 @@ def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint 
     else:
         a = k * pair.value / own.value
         loss = k * one + k * (k - 1) * mean - k**2 * pair.value**2 / own.value
-    loss = 0.0 if k == 1 and abs(loss) < 1e-14 else loss
+    loss = 0.0 if k == 1 and abs(loss) < 1e-12 else loss
     eigenvalues = _eigenvalues(k, r, u, a, own, pair)
     degree = activation.homogeneity
     return CriticalPoint(
@@ -229,7 +283,7 @@ def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint 
         a,
         u,
         loss,
-        _kind(eigenvalues, activation, k, loss),
+        _kind(eigenvalues, activation, loss),
         eigenvalues,
         k,
         None if degree is None else a * r**degree,
@@ -239,33 +293,37 @@ def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint 
 def _eigenvalues(k: int, r: float, u: float, a: float, own: SelfPartials, pair: Partials) -> tuple[float, ...]:
     r"""The Hessian of a²D(‖w‖²) - 2a Σ_j G(‖w‖², w_j, 1) at w = r u Σ_j e_j, by the symmetry of the teachers.
 
-    Outside the teachers' span: λ = 2a²D' - 4ka G11. Along e_i - e_j: λ - 2a G12,12. The plane of radius and outgoing weight:
-    a symmetric 2 × 2 matrix.
+    Outside the teachers' span: λ = 2a²D' - 4ka G11. Along e_i - e_j: λ - 2a G12,12. The plane of radius and outgoing
+    weight: a symmetric 2 × 2 matrix, whose smaller eigenvalue comes from its determinant (they can be 10¹¹ apart).
     """
     outside = 2 * a**2 * own.q - 4 * k * a * pair.q11
     differences = outside - 2 * a * pair.q12q12
     radial = 2 * a**2 * own.q + 4 * a**2 * own.qq * r**2
     radial -= 2 * a * k * (2 * pair.q11 + 4 * pair.q11q11 * r**2 + 4 * pair.q11q12 * r * u + pair.q12q12 * u**2)
     mixed = 4 * a * own.q * r - 2 * k * (2 * pair.q11 * r + pair.q12 * u)
-    plane = np.array([[radial, mixed], [mixed, 2 * own.value]])
-    if not np.all(np.isfinite(plane)):
+    determinant = radial * 2 * own.value - mixed**2
+    if not math.isfinite(determinant):
         return ()
-    return (*np.linalg.eigvalsh(plane).tolist(), *((differences,) if k > 1 else ()), outside)
+    if abs(determinant) <= 1e-11 * max(abs(radial * 2 * own.value), mixed**2):
+        determinant = 0.0
+    middle, half = (radial + 2 * own.value) / 2, math.hypot((radial - 2 * own.value) / 2, mixed)
+    larger = middle + math.copysign(half, middle)
+    plane = sorted((determinant / larger if larger else 0.0, larger))
+    return (*plane, *((differences,) if k > 1 else ()), outside)
 
 
 def _kind(
-    eigenvalues: tuple[float, ...], activation: Activation, k: int, loss: float
+    eigenvalues: tuple[float, ...], activation: Activation, loss: float
 ) -> Literal["minimum", "saddle", "maximum", "degenerate"]:
     if loss <= 0.0:
         return "minimum"  # an exact copy; for kinked activations the Hessian does not exist there
     if not eigenvalues:
         return "degenerate"
     values = np.array(eigenvalues)
-    scale = np.abs(values).max()
     if activation.homogeneity is not None:
         # The rescaling direction is the eigenvalue of least size in the plane; it is zero by symmetry.
         values = np.delete(values, np.argmin(np.abs(values[:2])))
-    if np.any(np.abs(values) <= 1e-11 * scale):
+    if np.any(values == 0) or np.any(np.abs(values[-2:]) <= 1e-11 * np.abs(values).max()):
         return "degenerate"
     return "minimum" if np.all(values > 0) else "maximum" if np.all(values < 0) else "saddle"
 
@@ -273,42 +331,40 @@ def _kind(
 # -- the interactions of one neuron with itself and with a teacher ---------------------------------------------------
 
 
-def _own(activation: Activation, r: np.ndarray) -> SelfPartials:
-    scale = activation.steepness * float(np.max(r))
-    return jax.tree.map(np.asarray, self_partials(activation, jnp.asarray(r**2), nodes_needed(max(scale, 1.0))))
-
-
 def _profile(activation: Activation, r: np.ndarray, u: float) -> tuple[SelfPartials, Partials]:
     """Self-interaction of norms r and their interaction with a unit teacher at correlation u."""
-    scale = activation.steepness * np.maximum(r, 1.0)
-    closed = has_closed_form(activation, activation)
-    cheap = np.full(r.shape, closed) | (scale <= mehler.LARGEST_SCALE * (1 + 1e-12))
-    parts = []
-    for chosen in (cheap, ~cheap):
-        if np.any(chosen):
-            by_series = not closed and chosen is cheap
-            parts.append((chosen, _series(activation, r[chosen], u) if by_series else _integrals(activation, r[chosen], u)))
-    merged = [np.empty(r.shape) for _ in Partials._fields]
-    for chosen, part in parts:
-        for target, source in zip(merged, part, strict=True):
-            target[chosen] = source
-    return _own(activation, r), Partials(*merged)  # type: ignore[arg-type]
+    norms = jnp.asarray(r)
+    if has_closed_form(activation, activation):
+        c = Covariance.from_correlation(norms, jnp.asarray(1.0), jnp.asarray(u))
+        found = self_partials(activation, norms**2), pair_partials(activation, activation, c)
+        return jax.tree.map(np.asarray, found)
+    if _by_series(activation, r).all():
+        scale = activation.steepness * max(float(np.max(r)), 1.0)
+        student, teacher = (_five_coefficients(activation, x, _table(scale)) for x in (r, np.ones(1)))
+        return closed.self_from_pair(_mehler(student, student, 1.0)), _mehler(student, teacher, u)
+    own = self_partials(activation, norms**2, nodes_needed(activation.steepness * max(float(np.max(r)), 1.0)))
+    return jax.tree.map(np.asarray, (own, partials(activation, r, 1.0, u).partials))
 
 
-def _series(activation: Activation, r: np.ndarray, u: float) -> Partials:
-    """By Mehler's formula. The scale is rounded up to a power of √2, so that few tables of Hermite functions are made."""
-    scale = activation.steepness * max(float(np.max(r)), 1.0)
-    table = 2.0 ** (math.ceil(2 * math.log2(scale) - 1e-9) / 2)
-    first = mehler.coefficients(activation, jnp.asarray(r), table)
-    second = mehler.coefficients(activation, jnp.ones(1), table)
-    found = mehler.partials(first, second, jnp.full((len(r), 1), u))
-    return Partials(*(np.asarray(x)[:, 0] for x in found))  # type: ignore[arg-type]
+def _by_series(activation: Activation, r: np.ndarray) -> np.ndarray:
+    """Where Mehler's series is quicker than quadrature (see `gaussian.mehler`)."""
+    small = activation.steepness * np.maximum(r, 1.0) <= mehler.LARGEST_SCALE * (1 + 1e-12)
+    return small & (not isinstance(activation, Polynomial))
 
 
-def _integrals(activation: Activation, r: np.ndarray, u: float) -> Partials:
-    if isinstance(activation, PiecewiseLinear) or has_closed_form(activation, activation):
-        c = Covariance.from_correlation(jnp.asarray(r), jnp.asarray(1.0), jnp.asarray(u))
-        from understudy.gaussian import pair_partials
+def _table(scale: float) -> float:
+    """The scale rounded up to a power of √2, so that few tables of Hermite functions are made."""
+    return 2.0 ** (math.ceil(2 * math.log2(scale) - 1e-9) / 2)
 
-        return jax.tree.map(np.asarray, pair_partials(activation, activation, c))
-    return jax.tree.map(np.asarray, partials(activation, r, 1.0, u).partials)
+
+def _five_coefficients(activation: Activation, r: np.ndarray, table: float) -> np.ndarray:
+    """Hermite coefficients of σ and its four derivatives at r x, shape (5, norms, terms)."""
+    x, matrix = mehler._transform(table)
+    values = activation.derivatives(jnp.asarray(r[:, None] * x[None, :]))
+    return np.stack([np.asarray(v) @ matrix for v in values])
+
+
+def _mehler(first: np.ndarray, second: np.ndarray, u: float) -> Partials:
+    """The nine expectations of pairs (first, second) at correlation u; `second` may be one neuron for all."""
+    powers = u ** np.arange(first.shape[-1])
+    return Partials(*(factor * np.sum(first[i] * second[j] * powers, axis=-1) for factor, i, j in TERMS))

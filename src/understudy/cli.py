@@ -1,0 +1,50 @@
+"""The command line: thin. Each command lives in `understudy.commands` and imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from understudy.commands.claims import claims
+from understudy.commands.fit import fit
+from understudy.commands.reproduce import reproduce
+from understudy.commands.sweep import sweep
+
+app = typer.Typer(
+    name="understudy",
+    help="Finds, certifies and explains what a small network learns from a bigger one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+FIND, PAPERS = "Find and certify", "Papers"
+app.command(rich_help_panel=FIND)(fit)
+app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=PAPERS)(claims)
+app.command(rich_help_panel=PAPERS)(reproduce)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from understudy import __version__
+
+        print(f"understudy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+):
+    """Finds, certifies and explains what a small network learns from a bigger one."""
+
+
+def main() -> None:
+    """Entry point of the `understudy` command."""
+    try:
+        app()
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,272 @@
+"""`understudy fit`: from random starts to certified, explained critical points."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.commands.claims import fail
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from understudy.tasks.population import Population
+
+RUN_KEYS = ("seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time")
+
+
+def fit(
+    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, gelu, hermite:ρ, …")] = "erf",
+    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 8,
+    student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
+    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
+    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "trained",
+    init_std: Annotated[float, typer.Option(help="Standard deviation of the initial weights.")] = 0.1,
+    init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
+    tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
+    out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Follow gradient flow from many seeds to critical points, certify each and say what every neuron became.
+
+    Example: `understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results`
+    """
+    begun = time.perf_counter()
+    numbers = parse_seeds(seeds)
+    configuration = {
+        "kind": "fit",
+        "activation": activation,
+        "teacher": teacher,
+        "student": student,
+        "dim": dim if dim is not None else teacher + 1,
+        "outgoing": outgoing,
+        "init": init,
+        "init_std": init_std,
+        "tolerance": tolerance,
+    }
+    if not json_:
+        _say(
+            f"[bold]{activation}[/], {teacher} teachers, {student} students, "
+            f"d = {configuration['dim']}, {len(numbers)} seeds"
+        )
+    from understudy.compilation import keep_compiled_programs
+
+    keep_compiled_programs()
+    try:
+        task = make_task(configuration)
+        check_start(configuration)
+    except (ValueError, TypeError) as error:
+        fail(str(error))
+    rows, reused = _collect(task, configuration, numbers, out, quiet=json_)
+    chosen = rows.sel(seed=[s for s in numbers if s in rows["seed"].values])
+    seconds = time.perf_counter() - begun
+    if json_:
+        print(json.dumps(_as_json(configuration, chosen, seconds), indent=1))
+    else:
+        _print_table(configuration, chosen, seconds, reused)
+    if out is not None:
+        from understudy.plots.fit import draw_fit
+
+        paths = draw_fit(chosen, configuration, out)
+        if not json_:
+            _say("Figure: " + ", ".join(str(p) for p in paths))
+
+
+def make_task(configuration: dict[str, Any]) -> Population:
+    """The task a configuration describes."""
+    from understudy.tasks import Population
+    from understudy.teachers import Teacher
+
+    c = configuration
+    if c["outgoing"] not in ("trained", "fixed"):
+        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
+    teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])
+    return Population(teacher, c["student"], outgoing="trained" if c["outgoing"] == "trained" else 1.0)
+
+
+def compute_rows(task: Population, configuration: dict[str, Any], seeds: list[int]) -> xr.Dataset:
+    """Run these seeds and return their rows; used by sweeps."""
+    from understudy.dynamics import FlowOptions
+    from understudy.fitting import fit as run
+    from understudy.results import to_dataset
+
+    options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
+    runs = run(task, seeds, init=configuration["init"], init_std=configuration["init_std"], options=options)
+    return to_dataset(list(runs), options.times)
+
+
+def _collect(
+    task: Population, configuration: dict[str, Any], numbers: list[int], out: Path | None, quiet: bool
+) -> tuple[xr.Dataset, int]:
+    """Rows of all seeds: stored ones are reused, the others computed in a thread while progress is shown and kept."""
+    import xarray as xr
+
+    from understudy.dynamics import FlowOptions
+    from understudy.fitting import fit_each
+    from understudy.results import FitResults, to_dataset
+    from understudy.store import Store
+
+    keeper = None if out is None else FitResults(Store(out), configuration)
+    stored = None if keeper is None else keeper.load()
+    waiting = numbers if keeper is None else keeper.missing(numbers)
+    reused = len(numbers) - len(waiting)
+    if not waiting:
+        assert stored is not None
+        return stored, reused
+    options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
+    finished: list[Any] = []
+    unsaved: list[Any] = []
+
+    def keep() -> None:
+        if keeper is not None and unsaved:
+            keeper.add(to_dataset(unsaved, options.times))
+            unsaved.clear()
+
+    def work(put: Any, progress: Any) -> None:
+        for _, run in fit_each(task, waiting, configuration["init_std"], configuration["init"], options, progress):
+            put(run)
+
+    try:
+        saved = time.monotonic()
+        for run in _in_background(work, len(waiting), quiet):
+            finished.append(run)
+            unsaved.append(run)
+            if time.monotonic() - saved > 2:
+                keep()
+                saved = time.monotonic()
+        keep()
+    except KeyboardInterrupt:
+        keep()
+        kept = "kept in " + str(out) if out is not None else "not kept: there is no --out"
+        sys.stderr.write(f"\nInterrupted: {len(finished)} of {len(waiting)} runs finished, {kept}.\n")
+        sys.stderr.flush()
+        os._exit(130)  # a compilation under way in the worker thread cannot be interrupted otherwise
+    rows = to_dataset(finished, options.times)
+    if stored is not None:
+        rows = xr.concat([stored, rows], dim="seed", join="outer")
+    return rows, reused
+
+
+def _in_background(work: Any, total: int, quiet: bool) -> Any:
+    """Run `work(put, progress)` in a thread and yield what it puts, showing progress; its exception is raised here."""
+    import queue
+    import threading
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    messages: queue.Queue[tuple[str, Any]] = queue.Queue()
+
+    def run() -> None:
+        try:
+            work(lambda x: messages.put(("run", x)), lambda p: messages.put(("progress", p)))
+            messages.put(("end", None))
+        except BaseException as error:
+            messages.put(("error", error))
+
+    threading.Thread(target=run, daemon=True).start()
+    console = Console(stderr=True, quiet=quiet)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        item = bar.add_task("compiling", total=total)
+        while True:
+            try:
+                what, value = messages.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if what == "run":
+                bar.advance(item)
+                yield value
+            elif what == "progress":
+                bar.update(item, description=f"flow, t ≤ {value.time:.2g}")
+            elif what == "error":
+                raise value
+            else:
+                return
+
+
+def parse_seeds(text: str) -> list[int]:
+    """`20` (how many), `0,3,7` or `5-9` (which) as a list of seeds."""
+    try:
+        if "," in text or "-" in text:
+            numbers = []
+            for part in text.split(","):
+                low, _, high = part.partition("-")
+                numbers += list(range(int(low), int(high or low) + 1))
+        else:
+            numbers = list(range(int(text)))
+    except ValueError:
+        fail(f"--seeds is a number, a list or a range; received {text!r}. Try 20, or 0,3,7, or 5-9.")
+    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
+        fail(f"--seeds needs at least one seed, each once and none negative; received {text!r}.")
+    return numbers
+
+
+def check_start(configuration: dict[str, Any]) -> None:
+    """Raise ValueError for a start that cannot be drawn."""
+    if configuration["init"] not in ("gaussian", "glorot"):
+        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {configuration['init']!r}.")
+    if not 0 < configuration["init_std"] < float("inf"):
+        raise ValueError(f"--init-std must be a positive number; received {configuration['init_std']}.")
+    if not 1e-13 <= configuration["tolerance"] <= 1e-1:
+        raise ValueError(f"--tolerance must lie between 1e-13 and 0.1; received {configuration['tolerance']}.")
+
+
+def _as_json(configuration: dict[str, Any], rows: xr.Dataset, seconds: float) -> dict[str, Any]:
+    return {
+        "task": {k: v for k, v in configuration.items() if k != "kind"},
+        "seconds": round(seconds, 3),
+        "runs": [{key: _plain(rows[key].values[i]) for key in RUN_KEYS} for i in range(rows.sizes["seed"])],
+    }
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and value != value else value
+
+
+def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float, reused: int) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from understudy.summaries import summarise
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("label", no_wrap=True)
+    for name in ("runs", "loss", "- theory", "least λ", "|∇L|", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in summarise(rows, configuration):
+        gap = "" if line.predicted_loss is None else f"{line.loss - line.predicted_loss:.0e}"
+        table.add_row(
+            line.kind + (f" ({line.flat_dimension}-d)" if line.flat_dimension else ""),
+            line.label,
+            str(line.count),
+            f"{line.loss:.9f}",
+            gap,
+            f"{line.least_eigenvalue:.1e}",
+            f"{line.gradient_norm:.0e}",
+            f"{line.flow_time:.0e}",
+        )
+    console = Console()
+    console.print(table)
+    again = f", {reused} seeds reused from the store" if reused else ""
+    console.print(
+        f"{rows.sizes['seed']} runs in {seconds:.1f} s{again}. least λ: least Hessian eigenvalue; |∇L|: largest gradient "
+        "norm; time: median flow time.",
+        highlight=False,
+    )
+
+
+def _say(text: str) -> None:
+    from rich.console import Console
+
+    Console().print(text, soft_wrap=True)

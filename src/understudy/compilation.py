@@ -1,0 +1,28 @@
+"""Compile once: compiled programs are kept on disk between processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_directory() -> Path:
+    """$UNDERSTUDY_CACHE, or `understudy` in $XDG_CACHE_HOME, or in ~/.cache."""
+    named = os.environ.get("UNDERSTUDY_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "understudy"
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX store what it compiles in the cache directory; no directory, no caching."""
+    import jax
+
+    directory = cache_directory() / "compiled"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    jax.config.update("jax_compilation_cache_dir", str(directory))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -1,0 +1,112 @@
+"""The figure of a fit: losses by seed, what each distinct solution is, and how one run got there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from understudy.plots.style import COLOURS, house_style, save
+from understudy.store import configuration_hash
+from understudy.summaries import Line, summarise
+
+MOST_SOLUTIONS = 3
+
+
+def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> list[Path]:
+    """Draw and save the figure; the file carries the hash of the configuration, like the result itself."""
+    from matplotlib.figure import Figure
+
+    lines = summarise(rows, configuration)
+    shown = lines[:MOST_SOLUTIONS]
+    with house_style():
+        figure = Figure(figsize=(11, 7.2), layout="constrained")
+        c = configuration
+        figure.suptitle(
+            f"{c['activation']}: {c['student']} students, {c['teacher']} teachers, d = {c['dim']}, "
+            f"{rows.sizes['seed']} seeds",
+            fontsize=13,
+        )
+        top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1])
+        panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
+        _losses(panels[0], rows, lines)
+        for panel, line, colour in zip(panels[1:], shown, COLOURS, strict=False):
+            image = _correlations(panel, rows, line, colour)
+        top.colorbar(image, ax=list(panels[1:]), label="correlation of student and teacher", shrink=0.9)
+        _trajectories(bottom, rows, lines[0])
+        return save(figure, Path(out) / f"fit-{configuration_hash(configuration)}")
+
+
+def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
+    for line, colour in zip(lines, COLOURS * 3, strict=False):
+        seeds = rows["seed"].values[list(line.rows)]
+        losses = rows["loss"].values[list(line.rows)]
+        marker = "o" if line.kind == "minimum" else "X"
+        axes.plot(seeds, losses, marker, color=colour, label=f"{line.label}, {line.kind} ({line.count})")
+        if line.predicted_loss is not None:
+            axes.axhline(line.predicted_loss, color=colour, lw=0.8, ls="--")
+    axes.set(xlabel="seed", ylabel="loss at the end", title="Where the seeds end (dashed: theory)")
+    values = rows["loss"].values
+    if np.ptp(values) < 1e-6 * max(abs(values.max()), 1e-12):
+        centre = values.mean()
+        axes.set_ylim(0.9 * centre, 1.1 * centre) if centre > 1e-12 else axes.set_ylim(-1e-3, 1e-3)
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.legend(loc="best", fontsize=8.5)
+
+
+def _order_of_neurons(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Students sorted by how much they specialise, teachers by the student that owns them: copies on the diagonal."""
+    students = np.argsort(-np.abs(correlation).max(axis=1), kind="stable")
+    owner = np.abs(correlation[students]).argmax(axis=0)
+    return students, np.lexsort((-np.abs(correlation[students]).max(axis=0), owner))
+
+
+def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: str) -> Any:
+    correlation = rows["student_teacher"].values[line.first]
+    sign = np.sign(correlation[np.arange(len(correlation)), np.abs(correlation).argmax(axis=1)])
+    students, teachers = _order_of_neurons(correlation)
+    shown = (sign[:, None] * correlation)[np.ix_(students, teachers)]
+    image = axes.imshow(shown, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto")
+    axes.grid(False)
+    outgoing = rows["outgoing"].values[line.first].reshape(len(students), -1)[students]
+    norms = rows["norm"].values[line.first][students]
+    if outgoing.shape[1] == 1 and len(students) <= 16:
+        names = [f"a {abs(a):.2f}, r {r:.2f}" for a, r in zip(outgoing[:, 0], norms, strict=True)]
+        axes.set_yticks(range(len(students)), names, fontsize=8)
+    else:
+        axes.set_yticks([])
+    axes.set(xlabel="teacher (reordered)", xticks=[])
+    axes.set_title(
+        f"{line.label}\nloss {line.loss:.6g}, {line.count} of {rows.sizes['seed']}", color=colour, fontsize=10
+    )
+    return image
+
+
+def _trajectories(figure: Any, rows: xr.Dataset, line: Line) -> None:
+    """Loss, norms, outgoing weights and correlations of the run that stands for the most frequent solution."""
+    left, middle, right = figure.subplots(1, 3)
+    times = rows["time"].values
+    end = float(rows["flow_time"].values[line.first])
+    inside = (times <= end) & np.isfinite(rows["loss_along"].values[line.first])
+    t = times[inside]
+    seed = int(rows["seed"].values[line.first])
+    figure.suptitle(f"The flow of seed {seed} to {line.label}", fontsize=11)
+    left.loglog(t, np.maximum(rows["loss_along"].values[line.first][inside], 1e-16), color="black")
+    left.set(xlabel="time", ylabel="loss")
+    norms = rows["norm_along"].values[line.first][inside]
+    outgoing = rows["outgoing_along"].values[line.first][inside].reshape(len(t), norms.shape[1], -1)
+    for i in range(norms.shape[1]):
+        colour = COLOURS[i % len(COLOURS)]
+        middle.semilogx(t, norms[:, i], color=colour, label=r"$\|w_i\|$" if i == 0 else None)
+        middle.semilogx(t, np.abs(outgoing[:, i, 0]), color=colour, ls=":", label="$|a_i|$" if i == 0 else None)
+    middle.set(xlabel="time", ylabel="norms (full), outgoing weights (dotted)")
+    middle.legend(fontsize=9)
+    u = rows["student_teacher_along"].values[line.first][inside]
+    for i in range(u.shape[1]):
+        for j in range(u.shape[2]):
+            right.semilogx(t, u[:, i, j], color=COLOURS[i % len(COLOURS)], lw=1.0, alpha=0.8)
+    right.set(xlabel="time", ylabel="student-teacher correlations", ylim=(-1.05, 1.05))
+    right.set_title("one colour a student, one line a teacher", fontsize=9)

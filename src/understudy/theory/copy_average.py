@@ -1,0 +1,246 @@
+r"""Copy-average points: every student neuron is the best single neuron for its own group of teachers.
+
+A partition (ℓ_1, …, ℓ_n) of the k unit-orthonormal teachers gives student i the group of ℓ_i consecutive ones and the
+one-neuron optimum (r_i, a_i) for ℓ_i teachers: ℓ_i = 1 is a copy, ℓ_i > 1 an average (Simsek et al. 2023, Eq. 11-12). With
+erf such a point is critical if and only if every teacher belongs to a group, Σ ℓ_i = k: a teacher v that nobody
+stands for pulls student i along v with the force 2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0 (see `unmatched_force`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.gaussian import interaction
+from understudy.networks import TwoLayer
+from understudy.theory.one_neuron import OneNeuron, one_neuron
+
+
+def copy_average(
+    activation: str | Activation, partition: Sequence[int], teachers: int | None = None, dim: int | None = None
+) -> TwoLayer:
+    """The copy-average point of a partition, for the teachers e_1 … e_k.
+
+    **Arguments**
+
+    - `partition`: group sizes ℓ_1 … ℓ_n ≥ 1; groups are consecutive teachers.
+    - `teachers`: k ≥ Σ ℓ_i, the sum unless given; teachers beyond the sum belong to no group.
+    - `dim`: input dimension ≥ k, k unless given.
+
+    >>> point = copy_average("erf", partition=(1, 1, 3))
+    >>> point.incoming.shape, point.outgoing.tolist()
+    ((3, 5), [1.0, 1.0, 3.0])
+    """
+    sizes, k = _checked(partition, teachers)
+    width = k if dim is None else int(dim)
+    if width < k:
+        raise ValueError(f"{k} orthonormal teachers need dim ≥ {k}; received dim={dim}.")
+    incoming, outgoing = np.zeros((len(sizes), width)), np.zeros(len(sizes))
+    start = 0
+    for i, size in enumerate(sizes):
+        best = one_neuron(activation, size)
+        incoming[i, start : start + size] = best.norm * best.correlation
+        outgoing[i] = best.outgoing
+        start += size
+    return TwoLayer(incoming, outgoing)
+
+
+def copy_average_loss(activation: str | Activation, partition: Sequence[int], teachers: int | None = None) -> float:
+    """The exact loss of a copy-average point, for any activation.
+
+    For odd activations neurons of different groups do not interact, and the loss is Σ_i L*(ℓ_i) + (k - Σ ℓ_i) E[σ(z)²]
+    (Simsek et al. 2023, Eq. 17). Otherwise they do, through their means m(r) = E[σ(rz)], and with e_i = a_i m(r_i) - ℓ_i m(1)
+    and one e = -m(1) for each teacher without a student the loss grows by (Σ e)² - Σ e² (a neuron and its group count
+    as one).
+
+    >>> round(copy_average_loss("erf", (1, 1, 6)), 12) == round(one_neuron("erf", 6).loss, 12)
+    True
+    """
+    sizes, k = _checked(partition, teachers)
+    left = k - sum(sizes)
+    best = {size: one_neuron(activation, size) for size in set(sizes)}
+    loss = sum(best[size].loss for size in sizes) + left * _square(activation)
+    if activations.get(activation).parity == "odd":
+        return loss
+    unit = _mean(activation, 1.0)
+    excess = np.array(
+        [best[size].outgoing * _mean(activation, best[size].norm) - size * unit for size in sizes] + left * [-unit]
+    )
+    return float(loss + np.sum(excess) ** 2 - np.sum(excess**2))
+
+
+def unmatched_force(activation: str | Activation, partition: Sequence[int], teachers: int) -> float:
+    """Norm of the gradient at an incomplete copy-average point, for odd activations.
+
+    Each student feels each of the k - Σ ℓ teachers that nobody stands for: ‖∇L‖² = Σ_i (k - Σ ℓ) (2 a_i E[σ'(r_i z)] E[σ'(z)])².
+    With erf every other force vanishes, so this is all of it.
+    """
+    sizes, k = _checked(partition, teachers)
+    pulls = []
+    for size in sizes:
+        best = one_neuron(activation, size)
+        pulls.append(2 * best.outgoing * _mean_slope(activation, best.norm) * _mean_slope(activation, 1.0))
+    return math.sqrt(k - sum(sizes)) * float(np.linalg.norm(pulls))
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many copy-average points share the group sizes: `groupings` × `orders` × `signs` = `total`.
+
+    - `groupings`: ways to give the students, in a fixed order of sizes, disjoint groups of teachers of these sizes.
+    - `orders`: distinct orders of the sizes among the students, n!/Π c_ℓ!.
+    - `signs`: 2^n for odd activations, (w, a) and (-w, -a) being the same neuron written twice; else 1.
+    """
+
+    groupings: int
+    orders: int
+    signs: int
+
+    @property
+    def total(self) -> int:
+        """Number of distinct parameter vectors."""
+        return self.groupings * self.orders * self.signs
+
+
+def count(partition: Sequence[int], teachers: int | None = None, *, odd: bool = True) -> Count:
+    """The number of copy-average points with these group sizes in parameter space.
+
+    groupings = k!/(ℓ_1! … ℓ_n! (k - Σℓ)!), the product of binomials C(k - ℓ_1 - … - ℓ_{i-1}, ℓ_i) (Simsek et al. 2023, Eq. 67,
+    whose last binomial has ℓ_n in the upper entry too and would vanish for every complete partition), and
+    orders = n!/(c_1! … c_k!), their Eq. 68.
+
+    >>> count((1, 2), teachers=3).total
+    24
+    """
+    sizes, k = _checked(partition, teachers)
+    groupings = math.factorial(k)
+    for size in (*sizes, k - sum(sizes)):
+        groupings //= math.factorial(size)
+    orders = math.factorial(len(sizes))
+    for size in set(sizes):
+        orders //= math.factorial(sizes.count(size))
+    return Count(groupings, orders, 2 ** len(sizes) if odd else 1)
+
+
+def enumerate_points(activation: str | Activation, partition: Sequence[int], teachers: int) -> Iterator[TwoLayer]:
+    """Every copy-average point with these group sizes, one by one: all assignments of teachers to students, all signs.
+
+    For small cases only: there are (n + 1)^k assignments to look through.
+    """
+    sizes, k = _checked(partition, teachers)
+    if (len(sizes) + 1) ** k > 10_000_000:
+        raise ValueError(f"{len(sizes)} students and {k} teachers are too many to enumerate; use count.")
+    signs = (1.0, -1.0) if activations.get(activation).parity == "odd" else (1.0,)
+    best = {size: one_neuron(activation, size) for size in set(sizes)}
+    for owner in np.ndindex(*[len(sizes) + 1] * k):
+        groups = [[j for j in range(k) if owner[j] == i] for i in range(len(sizes))]
+        if sorted(map(len, groups)) != sorted(sizes):
+            continue
+        for flips in np.ndindex(*[len(signs)] * len(sizes)):
+            yield _assemble([best[len(group)] for group in groups], groups, [signs[f] for f in flips], k)
+
+
+def _assemble(best: list[OneNeuron], groups: list[list[int]], signs: list[float], k: int) -> TwoLayer:
+    incoming = np.zeros((len(groups), k))
+    for i, (one, group, sign) in enumerate(zip(best, groups, signs, strict=True)):
+        incoming[i, group] = sign * one.norm * one.correlation
+    return TwoLayer(incoming, np.array([s * one.outgoing for s, one in zip(signs, best, strict=True)]))
+
+
+def partitions(total: int, parts: int, least: int = 1) -> Iterator[tuple[int, ...]]:
+    """The partitions of `total` into `parts` parts of at least `least`, each in ascending order.
+
+    >>> list(partitions(6, 3))
+    [(1, 1, 4), (1, 2, 3), (2, 2, 2)]
+    """
+    if parts == 0:
+        if total == 0:
+            yield ()
+    elif parts == 1:
+        if total >= least:
+            yield (total,)
+    else:
+        for first in range(least, total // parts + 1):
+            for rest in partitions(total - first, parts - 1, first):
+                yield (first, *rest)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Copy-average points of n students and k teachers, `partitions[0]` with the least of the `losses`."""
+
+    partitions: tuple[tuple[int, ...], ...]
+    losses: np.ndarray
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The partition with the least loss."""
+        return self.partitions[0]
+
+
+def rank(activation: str | Activation, students: int, teachers: int, *, incomplete: bool = False) -> Ranking:
+    """All partitions of the teachers among the students, sorted by loss, by brute force.
+
+    `incomplete` takes those with Σ ℓ < k too (which are not critical, see `unmatched_force`).
+
+    >>> rank("erf", 2, 6).partitions
+    ((1, 5), (2, 4), (3, 3))
+    """
+    if students > teachers:
+        raise ValueError(f"{students} students cannot have disjoint groups of {teachers} teachers.")
+    totals = range(students, teachers + 1) if incomplete else (teachers,)
+    found = [sizes for total in totals for sizes in partitions(total, students)]
+    if activations.get(activation).parity == "odd":
+        best = np.array([0.0] + [one_neuron(activation, size).loss for size in range(1, teachers + 1)])
+        square = _square(activation)
+        losses = np.array([best[list(sizes)].sum() + (teachers - sum(sizes)) * square for sizes in found])
+    else:
+        losses = np.array([copy_average_loss(activation, sizes, teachers) for sizes in found])
+    order = np.argsort(losses, kind="stable")
+    return Ranking(tuple(found[i] for i in order), losses[order])
+
+
+def _checked(partition: Sequence[int], teachers: int | None) -> tuple[list[int], int]:
+    sizes = [int(size) for size in partition]
+    if not sizes or any(size != given or size < 1 for size, given in zip(sizes, partition, strict=True)):
+        raise ValueError(f"A partition is a list of group sizes ≥ 1; received {tuple(partition)!r}.")
+    k = sum(sizes) if teachers is None else int(teachers)
+    if sum(sizes) > k:
+        raise ValueError(f"The groups {tuple(sizes)} need {sum(sizes)} teachers; received teachers={teachers}.")
+    return sizes, k
+
+
+def _mean(activation: str | Activation, norm: float) -> float:
+    """E[σ(r z)]."""
+    return float(_moments(activations.get(activation), norm, 0))
+
+
+def _mean_slope(activation: str | Activation, norm: float) -> float:
+    """E[σ'(r z)]."""
+    return float(_moments(activations.get(activation), norm, 1))
+
+
+def _square(activation: str | Activation) -> float:
+    """E[σ(z)²]."""
+    return float(interaction(activation, 1.0, 1.0, 1.0))
+
+
+def _moments(activation: Activation, norm: float, order: int) -> float:
+    """E[σ^(order)(r z)] by the trapezoid rule, split at the only kink there can be; spectrally accurate."""
+    if activation.smoothness == 0:
+        z, weight = np.polynomial.legendre.leggauss(200)
+        z = 0.5 * (z + 1) * 12.0
+        weight = 6.0 * weight
+        z, weight = np.concatenate([-z, z]), np.concatenate([weight, weight])
+    else:
+        z = np.linspace(-14.0, 14.0, 4001)
+        weight = np.full(z.shape, 28.0 / 4000)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    values = np.asarray(activation.derivatives(jnp.asarray(norm * z), order)[order])
+    return float(np.sum(weight * density * values))
