@@ -1,21 +1,31 @@
 """Every test runs with 64 bits, jaxtyping annotations checked by beartype, and no implicit rank promotion."""
 
+import os
+import shutil
 import tempfile
-from pathlib import Path
 
 import jax
 import pytest
 from jaxtyping import install_import_hook
+from threadpoolctl import threadpool_limits
 
-# One compilation cache for all workers of a run: xdist hands them the same run identity.
-HOOK = install_import_hook("understudy", "typechecker.check")
+install_import_hook("understudy", "typechecker.check")
+
+threadpool_limits(1)  # workers share the cores: contended BLAS threads cost ten times what they save
+CACHE = "UNDERSTUDY_TEST_CACHE"
 
 
 def pytest_configure(config):
-    run = getattr(config, "workerinput", {}).get("testrunuid")
-    if run is not None:
-        jax.config.update("jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / f"understudy-jax-{run}"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    """Workers of one run share what they compile; nothing is kept from one run to the next."""
+    if not hasattr(config, "workerinput"):
+        os.environ[CACHE] = tempfile.mkdtemp(prefix="understudy-jax-")
+    jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ[CACHE], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

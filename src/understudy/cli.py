@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -26,7 +27,7 @@ app.command(rich_help_panel=PAPERS)(claims)
 app.command(rich_help_panel=PAPERS)(reproduce)
 
 
-def _version(value: bool) -> None:
+def _version(value: bool | None) -> None:
     if value:
         from understudy import __version__
 
@@ -36,8 +37,10 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _main(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-):
+    version: Annotated[
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = None,
+) -> None:
     """Finds, certifies and explains what a small network learns from a bigger one."""
 
 

@@ -14,8 +14,10 @@ from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
 from understudy.networks import TwoLayer
 from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
+from understudy.points.sphere_structure import sphere_structure
 from understudy.points.structure import Structure as _Structure
 from understudy.tasks.population import Population
+from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Task
 
 
@@ -75,7 +77,8 @@ def fit(
     **Arguments**
 
     - `seeds`: how many, or which.
-    - `init`: `"gaussian"` (every weight N(0, init_std²)), `"glorot"`, or given starts: a batch of parameters, one per seed.
+    - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or given
+      starts: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
     - `watch`: called with a `Progress` as the work goes on.
 
@@ -119,7 +122,7 @@ def fit_each(
         parameters = lift(position, flow_task.unflatten(jnp.asarray(trajectory.vector)))
         found = find_divergence(trajectory)
         certificate = certify(task, parameters, diverging=found.describe() if found else None)
-        explained = structure(task, parameters) if isinstance(task, Population) else _Structure("", (), 0.0)
+        explained = _explain(task, parameters)
         finished += 1
         yield (
             position,
@@ -127,10 +130,18 @@ def fit_each(
         )
 
 
+def _explain(task: Task, parameters: Any) -> Structure:
+    if isinstance(task, Population):
+        return structure(task, parameters)
+    return sphere_structure(task, parameters) if isinstance(task, Sphere) else _Structure("", (), 0.0)
+
+
 def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
     if isinstance(init, str):
         if init not in ("gaussian", "glorot"):
             raise ValueError(f"init is 'gaussian', 'glorot' or a batch of parameters; received {init!r}.")
+        if isinstance(task, Sphere):
+            return starts.uniform_sphere(task, numbers)
         if not isinstance(task, Population):
             raise ValueError(
                 f"Random starts are known for Population tasks; for {type(task).__name__} pass init= a batch of parameters."
@@ -144,9 +155,16 @@ def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
 
 def _flow_problem(task: Task, begin: Any, count: int) -> tuple[Task, np.ndarray, Callable[[int, Any], Any]]:
     """The problem the flow is followed in, flat starts, and the way back to the task's own parameters."""
+    if isinstance(task, Sphere) and task.dim > task.width + task.teacher.width:
+        small, flat, span = task.reduce(task.flatten(begin))
+
+        def unfold(position: int, parameters: TwoLayer) -> TwoLayer:
+            rows = parameters.incoming @ span[position]
+            return TwoLayer(rows / jnp.linalg.norm(rows, axis=1, keepdims=True), parameters.outgoing)
+
+        return small, np.asarray(flat), unfold
     if not isinstance(task, Population) or task.dim <= task.width + task.teacher.width or task.root is not None:
-        flat = task.flatten(begin)
-        return task, np.asarray(flat), lambda _, parameters: parameters
+        return task, np.asarray(task.flatten(begin)), lambda _, parameters: parameters
     reduced, networks, basis = task.reduce(begin)
 
     def lift(position: int, parameters: TwoLayer) -> TwoLayer:

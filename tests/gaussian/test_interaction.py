@@ -85,10 +85,10 @@ PAIRS = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i:]]
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_the_derivative_rule_holds_for_every_pair(first, second):
-    """Lemma F.1: ∂g/∂u = r1 r2 E[σ1'σ2'], and likewise for every partial, by fourth-order differences in (q11, q12, q22).
+    """Lemma F.1: ∂g/∂u = r1 r2 E[σ1'σ2'], and likewise for every partial, by differences in (q11, q12, q22).
 
-    The differences have a truncation error of h⁴ times fifth derivatives and a rounding error of eps/h: 1e-8 covers both
-    for h = 1e-3 at moderate norms.
+    Those of fourth order have a truncation error of h⁴ times fifth derivatives and a rounding error of eps/h: 1e-8
+    covers both for h = 1e-3 at moderate norms.
     """
     s1, s2 = activations.get(first), activations.get(second)
     rng = np.random.default_rng(abs(hash_of(first + second)))

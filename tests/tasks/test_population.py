@@ -1,74 +1,89 @@
-"""The population loss, its gradient and its Hessian: against sampling, integration over the inputs, autodiff, symmetry."""
+"""The population loss, its gradient and its Hessian, against sampling, integration over the inputs and autodiff."""
 
 import math
+from functools import lru_cache
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from mpmath import atan2, matrix, mp, mpf, pi
 from scipy import special
 
 from understudy import Population, Teacher, TwoLayer, gaussian
 from understudy.activations import PiecewiseLinear, get
 
-evaluate = eqx.filter_jit(lambda task, vector: task.evaluate(vector))
-values = eqx.filter_jit(lambda task, vectors: jax.vmap(task.value)(vectors))
+_evaluate = eqx.filter_jit(lambda task, vector: task.evaluate(vector))
 
-FUNCTIONS = {
-    "erf": lambda x: special.erf(x / math.sqrt(2)),
-    "relu": lambda x: np.maximum(x, 0),
-    "abs": np.abs,
-    "linear": lambda x: x,
-    "quadratic": np.square,
-    "hermite:3": lambda x: (x**3 - 3 * x) / math.sqrt(6),
-    "hermite:4": lambda x: (x**4 - 6 * x**2 + 3) / math.sqrt(24),
-    "softplus": lambda x: np.logaddexp(0, x),
-    "softplus:2": lambda x: np.logaddexp(0, 2 * x) / 2,
-    "sigmoid": special.expit,
-    "tanh": np.tanh,
-    "tanh:0.5": lambda x: np.tanh(x / 2),
-    "gelu": lambda x: x * special.ndtr(x),
-}
+
+slope = eqx.filter_jit(lambda task, vector: task.value_and_gradient(vector))
+
+
+def evaluate(task, vector):
+    return _evaluate(task.prepared(vector), vector)
+
+
+NAMES = ["erf", "relu", "abs", "linear", "quadratic", "hermite:3", "hermite:4"]
+NAMES += ["softplus", "softplus:2", "sigmoid", "tanh", "tanh:0.5", "gelu"]
 MIXED = [("erf", "relu"), ("relu", "softplus"), ("gelu", "abs"), ("tanh", "softplus")]
-PAIRS = [(name, name) for name in FUNCTIONS] + MIXED
+PAIRS = [(name, name) for name in NAMES] + MIXED
 
 
-def problem(student, teacher, seed=0, n=2, k=3, d=2, **options):
-    rng = np.random.default_rng(seed)
-    task = Population(Teacher(rng.normal(size=(k, d)) * 0.8, rng.normal(size=k), teacher), n, activation=student, **options)
-    return task, TwoLayer(rng.normal(size=(n, d)) * 0.8, rng.normal(size=n))
+def problem(student, teacher, n=2, k=3, d=2):
+    """The same weights for every pair of activations."""
+    rng = np.random.default_rng(0)
+    target = Teacher(rng.normal(size=(k, d)) * 0.8, rng.normal(size=k), teacher)
+    return Population(target, n, activation=student), TwoLayer(rng.normal(size=(n, d)) * 0.8, rng.normal(size=n))
 
 
-def test_loss_against_ten_million_samples():
-    """Within five standard errors, for every activation and the mixed pairs; pre-activations are shared."""
-    d, n, k = 3, 2, 2
-    rng = np.random.default_rng(7)
-    w, v, a, b = rng.normal(size=(n, d)), rng.normal(size=(k, d)), rng.normal(size=n), rng.normal(size=k)
-    directions, weights = np.concatenate([w, v]).T, {"student": a, "teacher": -b}
-    total, squares = dict.fromkeys(PAIRS, 0.0), dict.fromkeys(PAIRS, 0.0)
-    chunk, chunks = 100_000, 100
+def apply_all(x):
+    """Every activation, once more from its definition."""
+    erf, square = special.erf(x / math.sqrt(2)), x * x
+    half = np.tanh(x / 2)
+    return {
+        "erf": erf,
+        "relu": np.maximum(x, 0),
+        "abs": np.abs(x),
+        "linear": x,
+        "quadratic": square,
+        "hermite:3": (square - 3) * x / math.sqrt(6),
+        "hermite:4": ((square - 6) * square + 3) / math.sqrt(24),
+        "softplus": np.log1p(np.exp(x)),
+        "softplus:2": np.log1p(np.exp(2 * x)) / 2,
+        "sigmoid": (1 + half) / 2,
+        "tanh": np.tanh(x),
+        "tanh:0.5": half,
+        "gelu": x * (1 + erf) / 2,
+    }
+
+
+@lru_cache
+def sampled_losses():
+    """Mean and standard error of (f - f*)² over 10⁷ inputs, for every pair at once."""
+    task, parameters = problem("erf", "erf")
+    directions = np.concatenate([parameters.incoming, task.teacher.incoming]).T
+    a, b, n = np.asarray(parameters.outgoing), np.asarray(task.teacher.outgoing), 2
+    sums = {pair: np.zeros(2) for pair in PAIRS}
+    rng, chunk, chunks = np.random.default_rng(7), 50_000, 200
     for _ in range(chunks):
-        x = rng.standard_normal((chunk, d)) @ directions
-        hidden = {name: f(x) for name, f in FUNCTIONS.items()}
+        hidden = apply_all(rng.standard_normal((chunk, 2)) @ directions)
         for pair in PAIRS:
-            gap = hidden[pair[0]][:, :n] @ weights["student"] + hidden[pair[1]][:, n:] @ weights["teacher"]
-            square = gap * gap
-            total[pair] += square.sum()
-            squares[pair] += square @ square
-    count = chunk * chunks
-    for student, teacher in PAIRS:
-        mean = total[student, teacher] / count
-        error = math.sqrt((squares[student, teacher] / count - mean**2) / count)
-        exact = float(Population(Teacher(v, b, teacher), n, activation=student).loss(TwoLayer(w, a)))
-        assert abs(exact - mean) <= 5 * error, (student, teacher, exact, mean, error)
+            square = (hidden[pair[0]][:, :n] @ a - hidden[pair[1]][:, n:] @ b) ** 2
+            sums[pair] += square.sum(), square @ square
+    moments = {pair: both / (chunk * chunks) for pair, both in sums.items()}
+    return {pair: (m, math.sqrt((m2 - m * m) / (chunk * chunks))) for pair, (m, m2) in moments.items()}
 
 
 def plane_loss(student, teacher_network, teacher, n):
-    """E[(f - f*)²] over the plane by 120 × 120 Gauss-Hermite nodes, straight from the definition, differentiable."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    """E[(f - f*)²] over the plane, straight from the definition, differentiable.
+
+    The trapezoid rule with step h is off by e^(-2πa/h) for functions analytic in a strip of half-width a, here
+    a ≥ π/(2 × 2.3): 1e-13 at h = 1/7.
+    """
+    nodes = np.arange(-70, 71) / 7
     x = jnp.asarray(np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2))
-    weight = jnp.asarray(np.outer(weights, weights).ravel() / weights.sum() ** 2)
+    weight = jnp.exp(-jnp.sum(x**2, axis=1) / 2) / (2 * math.pi * 49)
     target = teacher_network(x, teacher)
 
     def loss(vector):
@@ -103,42 +118,38 @@ def kinked_loss(slope, kink, task):
 
 @pytest.mark.parametrize(("student", "teacher"), PAIRS)
 def test_loss_gradient_and_hessian(student, teacher):
-    """Against autodiff of an independent loss where there is one, by Taylor slope, and symmetric.
-
-    1e-10: Gauss-Hermite is converged to 1e-12 here (a doubling of its nodes changes nothing), second derivatives of
-    steep functions amplify that; for the kernel, autodiff of asin loses digits near the diagonal.
+    """Loss within five standard errors of 10⁷ samples; all against autodiff of an independent loss where there is one;
+    by Taylor slope; symmetric.
     """
     task, parameters = problem(student, teacher)
     vector = task.flatten(parameters)
     found = evaluate(task, vector)
-    assert found.gradient.shape == (6,)
+    mean, error = sampled_losses()[student, teacher]
+    assert abs(float(found.loss) - mean) <= 5 * error
     scale = float(jnp.max(jnp.abs(found.hessian)))
     np.testing.assert_allclose(found.hessian, found.hessian.T, rtol=0, atol=1e-14 * scale)
 
-    kinked = {name for name in ("relu", "abs") if name in (student, teacher)}
     reference = None
-    if not kinked:
+    if not {student, teacher} & {"relu", "abs"}:
         reference = plane_loss(student, task.teacher.network, teacher, task.width)
     elif student == teacher:
         reference = kinked_loss(get(student).slope, get(student).kink, task)
     if reference is not None:
-        loss, gradient, hessian = jax.jit(lambda x: (reference(x), jax.grad(reference)(x), jax.hessian(reference)(x)))(
-            vector
-        )
-        size = 1e-10 * (1 + scale)
-        np.testing.assert_allclose(found.loss, loss, rtol=1e-11, atol=size)
+        loss, gradient = jax.jit(jax.value_and_grad(reference))(vector)
+        hessian = jax.jit(jax.hessian(reference))(vector)
+        size = 1e-11 * (1 + scale)  # the plane's rule is converged to 1e-13; two derivatives cost two digits
+        np.testing.assert_allclose(found.loss, loss, rtol=0, atol=size)
         np.testing.assert_allclose(found.gradient, gradient, rtol=0, atol=size)
         np.testing.assert_allclose(found.hessian, hessian, rtol=0, atol=size)
 
     direction = jnp.asarray(np.random.default_rng(1).normal(size=6))
     direction /= jnp.linalg.norm(direction)
     steps = jnp.asarray([2e-2, 1e-2])
-    nearby = values(task, vector[None, :] + steps[:, None] * direction[None, :])
+    nearby = jnp.stack([evaluate(task, vector + step * direction).loss for step in steps])
     first = nearby - found.loss - steps * (found.gradient @ direction)
     second = first - steps**2 / 2 * (direction @ found.hessian @ direction)
-    assert float(jnp.log2(first[0] / first[1])) == pytest.approx(2, abs=0.15)
-    if abs(float(second[0])) > 1e-13 * max(1.0, float(found.loss)):  # linear students: nothing is left but rounding
-        assert float(jnp.log2(second[0] / second[1])) == pytest.approx(3, abs=0.25)
+    assert float(jnp.log2(first[0] / first[1])) == pytest.approx(2, abs=0.2)
+    assert float(jnp.log2(second[0] / second[1])) == pytest.approx(3, abs=0.25)
 
 
 def test_public_methods_agree_with_evaluate():
@@ -169,32 +180,32 @@ def test_batches():
 @pytest.mark.parametrize("name", ["erf", "relu", "abs", "quadratic", "tanh", "linear"])
 def test_invariances(name):
     """Rotation of everything, permutation of students, sign flips by parity, rescaling by homogeneity: to rounding."""
-    task, parameters = problem(name, name, seed=2, n=3, k=2, d=4)
+    task, parameters = problem(name, name)
     w, a = np.asarray(parameters.incoming), np.asarray(parameters.outgoing)
     base = evaluate(task, task.flatten(parameters))
     atol = 1e-13 * float(1 + jnp.max(jnp.abs(base.hessian)))
 
-    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
-    turned = Population(Teacher(task.teacher.incoming @ rotation, task.teacher.outgoing, name), 3)
+    rotation = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    turned = Population(Teacher(task.teacher.incoming @ rotation, task.teacher.outgoing, name), 2)
     found = evaluate(turned, turned.flatten(TwoLayer(w @ rotation, a)))
-    whole = np.kron(np.eye(3), np.block([[rotation, np.zeros((4, 1))], [np.zeros((1, 4)), np.ones((1, 1))]]))
+    whole = np.kron(np.eye(2), np.block([[rotation, np.zeros((2, 1))], [np.zeros((1, 2)), np.ones((1, 1))]]))
     np.testing.assert_allclose(found.loss, base.loss, rtol=0, atol=atol)
     np.testing.assert_allclose(found.gradient, base.gradient @ whole, rtol=0, atol=atol)
     np.testing.assert_allclose(found.hessian, whole.T @ base.hessian @ whole, rtol=0, atol=10 * atol)
 
-    order = np.array([2, 0, 1])
+    order = np.array([1, 0])
     found = evaluate(task, task.flatten(TwoLayer(w[order], a[order])))
     np.testing.assert_allclose(found.loss, base.loss, rtol=0, atol=atol)
-    permuted = np.asarray(base.hessian).reshape(3, 5, 3, 5)[order][:, :, order].reshape(15, 15)
+    permuted = np.asarray(base.hessian).reshape(2, 3, 2, 3)[order][:, :, order].reshape(6, 6)
     np.testing.assert_allclose(found.hessian, permuted, rtol=0, atol=10 * atol)
 
     sigma = get(name)
     alike = []
     if sigma.parity is not None:
-        flip = np.array([1.0, -1.0, 1.0])
+        flip = np.array([1.0, -1.0])
         alike.append((w * flip[:, None], a * (flip if sigma.parity == "odd" else 1.0)))
     if sigma.homogeneity is not None:
-        scale = np.array([0.5, 1.0, 3.0])
+        scale = np.array([0.5, 3.0])
         alike.append((w * scale[:, None], a / scale**sigma.homogeneity))
     for w2, a2 in alike:
         found = evaluate(task, task.flatten(TwoLayer(w2, a2)))
@@ -281,14 +292,17 @@ def test_reduction_is_exact(name, start):
     parameters = TwoLayer(w, rng.normal(size=w.shape[:-1]))
     small, reduced, basis = task.reduce(parameters)
     assert small.dim == n + k
-    np.testing.assert_allclose(basis @ jnp.swapaxes(basis, -1, -2), np.broadcast_to(np.eye(5), basis[..., 0:5].shape), atol=1e-14)
+    gram = basis @ jnp.swapaxes(basis, -1, -2)
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(5), gram.shape), rtol=0, atol=1e-14)
     np.testing.assert_allclose(reduced.incoming @ basis, w, rtol=0, atol=1e-15)
     np.testing.assert_allclose(small.teacher.incoming @ basis.reshape(-1, 5, d)[0], teacher.incoming, atol=1e-15)
-    np.testing.assert_allclose(small.loss(reduced), task.loss(parameters), rtol=0, atol=1e-14)
-    full = task.gradient(parameters).reshape(*w.shape[:-1], d + 1)
-    few = small.gradient(reduced).reshape(*w.shape[:-1], 6)
-    np.testing.assert_allclose(few[..., :5] @ basis, full[..., :d], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(few[..., 5], full[..., d], rtol=0, atol=1e-14)
+    vectors, few = task.flatten(parameters).reshape(-1, task.size), small.flatten(reduced).reshape(-1, small.size)
+    for x, y, rows in zip(vectors, few, basis.reshape(-1, 5, d), strict=True):
+        (loss, gradient), (small_loss, small_gradient) = slope(task, x), slope(small, y)
+        np.testing.assert_allclose(small_loss, loss, rtol=0, atol=1e-14)
+        gradient, small_gradient = gradient.reshape(n, d + 1), small_gradient.reshape(n, 6)
+        np.testing.assert_allclose(small_gradient[:, :5] @ rows, gradient[:, :d], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(small_gradient[:, 5], gradient[:, d], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["erf", "relu"])
@@ -298,14 +312,15 @@ def test_orthogonal_hessian_completes_the_spectrum(name):
     task = Population(Teacher.random(k, d, name, seed=11), n)
     parameters = TwoLayer(rng.normal(size=(n, d)) / np.sqrt(d), rng.normal(size=n))
     small, reduced, basis = task.reduce(parameters)
-    dense = np.asarray(task.hessian(parameters))
-    inside = np.linalg.eigvalsh(small.hessian(reduced))
+    dense = np.asarray(evaluate(task, task.flatten(parameters)).hessian)
+    reduced_hessian = np.asarray(evaluate(small, small.flatten(reduced)).hessian)
+    inside = np.linalg.eigvalsh(reduced_hessian)
     across = np.linalg.eigvalsh(small.orthogonal_hessian(small.flatten(reduced)))
     expected = np.sort(np.concatenate([inside, np.tile(across, d - n - k)]))
     np.testing.assert_allclose(np.linalg.eigvalsh(dense), expected, rtol=0, atol=1e-13)
     # Hessian-vector products inside the span are those of the reduced task.
     lift = np.kron(np.eye(n), np.block([[basis, np.zeros((n + k, 1))], [np.zeros((1, d)), np.ones((1, 1))]]))
-    np.testing.assert_allclose(lift @ dense @ lift.T, small.hessian(reduced), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(lift @ dense @ lift.T, reduced_hessian, rtol=0, atol=1e-13)
 
 
 def test_a_million_dimensions():
@@ -321,27 +336,36 @@ def test_a_million_dimensions():
 
 def test_a_dense_hessian_that_would_not_fit_is_refused():
     task = Population(Teacher.orthonormal(2, 100_000), 2)
-    with pytest.raises(ValueError, match="GB. Population tasks reduce to"):
+    with pytest.raises(ValueError, match="Population tasks reduce to"):
         task.hessian(np.zeros(task.size))
 
 
 # -- quadrature nodes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("student", "teacher"), [("tanh", "tanh"), ("relu", "tanh:0.5")])
-@pytest.mark.parametrize("norm", [0.4, 8.0])
-def test_nodes_follow_the_norms(student, teacher, norm):
-    """One student, one teacher: L = a² g(r, r, 1) - 2ab g(r, 1, u) + b² g(1, 1, 1), whatever the norm."""
-    task = Population(Teacher([[1.0, 0.0]], [1.3], teacher), 1, activation=student)
-    u = 0.6
-    parameters = TwoLayer([[norm * u, norm * math.sqrt(1 - u**2)]], [-0.7])
-    own = gaussian.interaction(student, norm, norm, 1.0)
-    cross = gaussian.interaction(student, norm, 1.0, u, teacher)
-    expected = 0.49 * own + 2 * 0.7 * 1.3 * cross + 1.69 * gaussian.interaction(teacher, 1.0, 1.0, 1.0)
-    assert float(task.loss(parameters)) == pytest.approx(float(expected), rel=1e-12)
-    vector = task.flatten(parameters)
-    assert task.prepared(vector).resolves(vector)
-    assert task.resolves(vector) == (norm < 1)
+@pytest.mark.parametrize("norm", [0.4, 2.4, 8.0])
+def test_nodes_follow_the_norms(norm):
+    """A student by series and by quadrature, against the trapezoid rule over the plane, off by e^(-2π (π/16) 26) = 1e-14."""
+    task = Population(Teacher([[1.0, 0.0]], [1.3], "tanh"), 1)
+    w = norm * np.array([0.6, 0.8])
+    nodes = np.arange(-250, 251) / 26
+    x, y = np.meshgrid(nodes, nodes)
+    weight = np.exp(-(x**2 + y**2) / 2) / (2 * math.pi * 26**2)
+    expected = np.sum(weight * (-0.7 * np.tanh(w[0] * x + w[1] * y) - 1.3 * np.tanh(x)) ** 2)
+    parameters = TwoLayer(w[None], [-0.7])
+    assert float(task.loss(parameters)) == pytest.approx(expected, rel=1e-12)
+    prepared = task.prepared(task.flatten(parameters))
+    assert prepared.resolution >= norm
+    assert prepared.prepared(task.flatten(parameters)) is prepared
+
+
+def test_a_rectifier_learning_from_a_steep_teacher():
+    """One student, one teacher: L = a² r²/2 - 2ab g(r, s, u) + b² g(s, s, 1)."""
+    task = Population(Teacher([[5.0, 0.0]], [1.3], "tanh"), 1, activation="relu")
+    loss = task.loss(TwoLayer([[0.6 * 8, 0.8 * 8]], [-0.7]))
+    cross = gaussian.interaction("tanh", 5.0, 8.0, 0.6, "relu")
+    expected = 0.49 * 32 + 2 * 0.7 * 1.3 * cross + 1.69 * gaussian.interaction("tanh", 5.0, 5.0, 1.0)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_closed_forms_need_no_nodes():
@@ -354,22 +378,17 @@ def test_closed_forms_need_no_nodes():
 # -- degenerate points -------------------------------------------------------------------------------------------------
 
 
-def test_identical_smooth_students_are_an_ordinary_point():
+def test_identical_and_zero_students_are_ordinary_points_for_erf():
     task, parameters = problem("erf", "erf")
-    w = jnp.stack([parameters.incoming[0]] * 2)
-    vector = task.flatten(TwoLayer(w, parameters.outgoing))
-    found = evaluate(task, vector)
+    w = parameters.incoming
+    points = [jnp.stack([w[0], w[0]]), w.at[0].set(0.0), jnp.zeros((2, 2))]
     reference = plane_loss("erf", task.teacher.network, "erf", 2)
-    np.testing.assert_allclose(found.hessian, jax.jit(jax.hessian(reference))(vector), rtol=0, atol=1e-10)
-
-
-def test_a_zero_student_is_an_ordinary_point_for_erf():
-    task, parameters = problem("erf", "erf")
-    vector = task.flatten(TwoLayer(parameters.incoming.at[0].set(0.0), parameters.outgoing))
-    found = evaluate(task, vector)
-    reference = plane_loss("erf", task.teacher.network, "erf", 2)
-    np.testing.assert_allclose(found.gradient, jax.jit(jax.grad(reference))(vector), rtol=0, atol=1e-11)
-    np.testing.assert_allclose(found.hessian, jax.jit(jax.hessian(reference))(vector), rtol=0, atol=1e-10)
+    gradient, hessian = jax.jit(jax.grad(reference)), jax.jit(jax.hessian(reference))
+    for point in points:
+        vector = task.flatten(TwoLayer(point, parameters.outgoing))
+        found = evaluate(task, vector)
+        np.testing.assert_allclose(found.gradient, gradient(vector), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.hessian, hessian(vector), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["relu", "abs"])
@@ -391,10 +410,11 @@ def test_students_exactly_at_kinked_teachers(name, orthonormal):
 
 def test_the_hessian_near_parallel_rectifiers_keeps_its_digits():
     """At an angle of 1e-7 in the plane, against the formula ∂_pq = G_12 I + (p q⊥ᵀ + q p⊥ᵀ)/(2π s) done in 40 digits."""
-    from mpmath import atan2, matrix, mp, mpf, pi, sin
-
     theta = 1e-7
-    p, q = np.array([1.0, 0.5]), 1.3 * np.array([math.cos(theta), math.sin(theta)]) @ np.array([[1.0, 0.5], [-0.5, 1.0]])
+    p, q = (
+        np.array([1.0, 0.5]),
+        1.3 * np.array([math.cos(theta), math.sin(theta)]) @ np.array([[1.0, 0.5], [-0.5, 1.0]]),
+    )
     task = Population(Teacher([[0.0, 1.0]], [1.0], "relu"), 2, outgoing=1.0)
     found = np.asarray(evaluate(task, task.flatten(TwoLayer(np.stack([p, q]), np.ones(2)))).hessian)[:2, 2:]
     with mp.workdps(40):
@@ -404,7 +424,6 @@ def test_the_hessian_near_parallel_rectifiers_keeps_its_digits():
         slope = atan2(s, -ab) / (2 * pi)
         exact = (a * (b - ab / aa * a).T + b * (a - ab / bb * b).T) / (2 * pi * s)
         expected = 2 * np.array([[float(exact[i, j] + (slope if i == j else 0)) for j in range(2)] for i in range(2)])
-        assert sin(theta) != 0
     # The area s of two rounded vectors is known to eps / angle = 2e-9 relative.
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 

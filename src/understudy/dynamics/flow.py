@@ -7,6 +7,9 @@ method (see `jump`). Nothing else decides where a run ends.
 
 from __future__ import annotations
 
+import os
+import queue
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,10 +23,14 @@ from jaxtyping import Array, Float, Int
 from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, rosenbrock
+from understudy.tasks.softened import softened
 from understudy.tasks.task import Task
 
 Ending = Literal["polished", "stationary", "time limit", "step limit", "not finite"]
 """Why a run ended: Newton took over; the gradient is at rounding with no justified jump; limits; numbers overflowed."""
+
+_MARKS = 80
+"""Quarters of a decade of time, from 10⁻² on, in which the norm of the parameters is kept."""
 
 _RUNNING, _PAUSED, _STATIONARY, _OUT_OF_TIME, _OUT_OF_STEPS, _NOT_FINITE = range(6)
 _ENDINGS: dict[int, Ending] = {
@@ -44,6 +51,8 @@ class FlowOptions:
     - `max_time`, `max_steps`: limits of one run.
     - `snapshots`: times at which parameters are kept, or how many log-spaced ones between 10⁻² and `max_time`.
     - `polish`: whether to leave the flow for Newton's method where that is justified.
+    - `workers`: threads that share the starts; unless given, one for each core if there are more than 160 parameters
+      (below that, starts are advanced together instead).
     """
 
     rtol: float = 1e-6
@@ -54,12 +63,23 @@ class FlowOptions:
     max_steps: int = 20_000
     snapshots: int | Sequence[float] = 113
     polish: bool = True
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol", "max_time", "max_steps"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive; received {getattr(self, name)!r}.")
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"At least one worker is needed; received workers={self.workers!r}.")
+        if np.any(np.isnan(self.times)) or np.any(np.diff(self.times) <= 0) or np.any(self.times < 0):
+            raise ValueError(f"Snapshot times are increasing and not negative; received {self.snapshots!r}.")
 
     @cached_property
     def times(self) -> np.ndarray:
         """The snapshot times."""
-        if isinstance(self.snapshots, int):
-            return np.logspace(-2, np.log10(self.max_time), self.snapshots) if self.snapshots else np.zeros(0)
+        if isinstance(self.snapshots, (int, np.integer)):
+            count = max(int(self.snapshots), 0)
+            return np.geomspace(min(1e-2, 1e-2 * self.max_time), self.max_time, count) if count else np.zeros(0)
         return np.asarray(self.snapshots, float)
 
 
@@ -76,6 +96,7 @@ class Lanes(NamedTuple):
     accepted: Int[Array, " lanes"]
     rejected: Int[Array, " lanes"]
     kept: Float[Array, "lanes times P"]
+    norms: Float[Array, "lanes marks 2"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,7 @@ class Trajectory:
 
     `times`, `snapshots`: the snapshot times that the run reached, and the parameters then. `jump` tells of the jump that
     ended the flow, if one did: its departure time is `time`, `flow_end` the last point of the flow itself.
+    `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
     """
 
     vector: np.ndarray
@@ -97,6 +119,7 @@ class Trajectory:
     snapshots: np.ndarray = field(repr=False)
     flow_end: np.ndarray = field(repr=False)
     jump: dict[str, float] | None = None
+    norms: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
 
 
 def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, stop: Array, limits: Array) -> Lanes:
@@ -104,7 +127,9 @@ def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, 
     local, origin = task.chart(s.vector)
     loss, gradient, hessian = local.evaluate(origin)
     norm = jnp.linalg.norm(gradient)
-    taken = rosenbrock.step(local.slope, origin, gradient, hessian, s.step)
+    left = limits[0] - s.time
+    h = jnp.where((left > 0) & (left < s.step), left, s.step)
+    taken = rosenbrock.step(local.slope, origin, gradient, hessian, h)
     scale = atol + rtol * jnp.maximum(jnp.abs(origin), jnp.abs(taken.end))
     error = jnp.sqrt(jnp.mean((taken.error / scale) ** 2))
     finite = jnp.isfinite(error)
@@ -126,17 +151,20 @@ def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, 
     running = s.status == _RUNNING
     moves = running & (status == _RUNNING)
     accept = moves & good
-    fraction = (times - s.time) / s.step
+    fraction = (times - s.time) / h
     if times.shape[0]:
         inside = accept & (fraction > 0) & (fraction <= 1)
         between = jax.vmap(local.point)(taken.between(jnp.clip(fraction, 0.0, 1.0)))
         kept = jnp.where(inside[:, None], between, s.kept)
     else:
         kept = s.kept
+    end, time = local.point(taken.end), jnp.where(h < s.step, limits[0], s.time + h)
+    mark = jnp.floor(4 * jnp.log10(jnp.maximum(time, 1e-2)) + 8)
+    here = accept & (jnp.arange(_MARKS) == mark)
     return Lanes(
-        vector=jnp.where(accept, local.point(taken.end), s.vector),
-        time=jnp.where(accept, s.time + s.step, s.time),
-        step=jnp.where(moves, s.step * jnp.where(good, factor, jnp.minimum(factor, 0.9)), s.step),
+        vector=jnp.where(accept, end, s.vector),
+        time=jnp.where(accept, time, s.time),
+        step=jnp.where(moves, h * jnp.where(good, factor, jnp.minimum(factor, 0.9)), s.step),
         status=jnp.where(running, status, s.status),
         pause=s.pause,
         gradient_norm=jnp.where(running, norm, s.gradient_norm),
@@ -144,6 +172,7 @@ def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, 
         accepted=s.accepted + accept,
         rejected=s.rejected + (moves & ~good),
         kept=kept,
+        norms=jnp.where(here[:, None], jnp.stack([time, jnp.linalg.norm(end)])[None], s.norms),
     )
 
 
@@ -169,9 +198,15 @@ def lanes_for(size: int, seeds: int) -> int:
     return 1 if seeds == 1 else wide  # one of two shapes for a given size, so that compiled programs are found again
 
 
+def _workers_for(size: int, seeds: int) -> int:
+    """A thread for each core where one run at a time is advanced; small problems are batched instead."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, seeds) if size > 160 else 1
+
+
 def follow(
     task: Task,
-    starts: Float[Array, "seeds P"],
+    starts: Float[Array, "seeds P"] | Float[np.ndarray, "seeds P"],
     options: FlowOptions | None = None,
     *,
     lanes: int | None = None,
@@ -184,9 +219,73 @@ def follow(
     options = FlowOptions() if options is None else options
     starts = np.asarray(starts, float)
     seeds, size = starts.shape
-    count = lanes_for(size, seeds) if lanes is None else lanes
+    workers = min(_workers_for(size, seeds) if options.workers is None else options.workers, seeds)
+    count = lanes_for(size, -(-seeds // workers)) if lanes is None else lanes
+    share = _Share(list(range(seeds))[::-1])
     with threadpool_limits(limits=1, user_api="blas"):
-        yield from _follow(task, starts, options, count, watch)
+        if workers == 1:
+            yield from _follow(task, starts, options, count, watch, share)
+        else:
+            yield from _together(task, starts, options, count, watch, share, workers)
+
+
+class _Share:
+    """What workers have in common: starts not yet taken, a sign to stop, and a lock so that one of them compiles."""
+
+    def __init__(self, waiting: list[int]):
+        self.waiting, self.stop, self.compiling = waiting, threading.Event(), threading.Lock()
+
+    def take(self) -> int:
+        """The next start, or -1."""
+        try:
+            return self.waiting.pop()
+        except IndexError:
+            return -1
+
+
+def _together(
+    task: Task,
+    starts: np.ndarray,
+    options: FlowOptions,
+    count: int,
+    watch: Callable[[int, int, float], None] | None,
+    share: _Share,
+    workers: int,
+) -> Iterator[tuple[int, Trajectory]]:
+    """`_follow` in several threads (compiled code runs without Python's lock); results and errors come back by a queue."""
+    messages: queue.SimpleQueue = queue.SimpleQueue()
+
+    def work(number: int) -> None:
+        try:
+            report = None if watch is None else lambda *news: messages.put(("news", number, news))
+            for result in _follow(task, starts, options, count, report, share):
+                messages.put(("result", number, result))
+            messages.put(("done", number, None))
+        except BaseException as error:
+            messages.put(("error", number, error))
+
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(workers)]
+    news = {i: (0, 0, 0.0) for i in range(workers)}
+    try:
+        for thread in threads:
+            thread.start()
+        running = workers
+        while running:
+            what, number, content = messages.get()
+            if what == "result":
+                yield content
+            elif what == "error":
+                raise content
+            else:
+                running -= what == "done"
+                news[number] = content or (0, 0, 0.0)
+                if watch is not None:
+                    busy, steps, furthest = zip(*news.values(), strict=True)
+                    watch(sum(busy), sum(steps), max(furthest))
+    finally:
+        share.stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def _follow(
@@ -195,14 +294,16 @@ def _follow(
     options: FlowOptions,
     count: int,
     watch: Callable[[int, int, float], None] | None,
+    share: _Share,
 ) -> Iterator[tuple[int, Trajectory]]:
-    seeds, size = starts.shape
+    size = starts.shape[1]
     times = options.times
-    base, task = task, task.prepared(jnp.asarray(starts))
+    base = softened(task, options.atol)
+    moving = base.prepared(jnp.asarray(starts))
     numbers = [jnp.asarray(x, float) for x in (options.rtol, options.atol, options.stop)]
     limits = jnp.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
-    empty = {
+    now = {
         "vector": np.zeros((count, size)),
         "time": np.zeros(count),
         "step": np.full(count, 1e-2),
@@ -213,50 +314,64 @@ def _follow(
         "accepted": np.zeros(count, int),
         "rejected": np.zeros(count, int),
         "kept": np.zeros((count, len(times), size)),
+        "norms": np.zeros((count, _MARKS, 2)),
     }
     owner = [-1] * count
-    waiting = list(range(seeds))[::-1]
     chunk = jnp.asarray(max(4, min(25, 20_000 // size)))
+    compiled = False
 
     def load(lane: int) -> None:
-        owner[lane] = waiting.pop() if waiting else -1
-        empty["status"][lane] = _RUNNING if owner[lane] >= 0 else _STATIONARY
+        owner[lane] = share.take()
+        now["status"][lane] = _RUNNING if owner[lane] >= 0 else _STATIONARY
         if owner[lane] >= 0:
-            empty["vector"][lane] = starts[owner[lane]]
-            empty["time"][lane], empty["step"][lane], empty["pause"][lane] = 0.0, 1e-2, pause
-            empty["accepted"][lane] = empty["rejected"][lane] = 0
-            empty["kept"][lane] = np.nan
+            now["vector"][lane] = starts[owner[lane]]
+            now["time"][lane], now["step"][lane], now["pause"][lane] = 0.0, 1e-2, pause
+            now["accepted"][lane] = now["rejected"][lane] = 0
+            now["kept"][lane] = np.where((times == 0)[:, None], starts[owner[lane]], np.nan)
+            now["norms"][lane] = np.nan
+
+    def advance(to_move: Task) -> dict[str, np.ndarray]:
+        lanes = Lanes(**{k: jnp.asarray(v) for k, v in now.items()})
+        return {k: np.array(v) for k, v in _advance(to_move, lanes, times, *numbers, limits, chunk)._asdict().items()}
 
     for lane in range(count):
         load(lane)
-    while any(o >= 0 for o in owner):
-        state = _advance(task, Lanes(**{k: jnp.asarray(v) for k, v in empty.items()}), times, *numbers, limits, chunk)
-        empty = {k: np.array(v) for k, v in state._asdict().items()}
-        task = base.prepared(jnp.asarray(empty["vector"][[i for i, o in enumerate(owner) if o >= 0]]))
+    while any(o >= 0 for o in owner) and not share.stop.is_set():
+        busy = [i for i, o in enumerate(owner) if o >= 0]
+        if compiled:
+            after = advance(moving)
+        else:
+            with share.compiling:
+                after, compiled = advance(moving), True
+        finer = moving.prepared(jnp.asarray(after["vector"][busy]))
+        if finer is not moving:
+            moving = finer  # norms have outgrown the quadrature within this chunk: the chunk is taken again
+            continue
+        now = after
+        moving = base.prepared(jnp.asarray(now["vector"][busy]))
         if watch is not None:
-            busy = [i for i, o in enumerate(owner) if o >= 0]
-            watch(len(busy), int(empty["accepted"][busy].sum()), float(empty["time"][busy].max()))
-        paused = [i for i, o in enumerate(owner) if o >= 0 and empty["status"][i] == _PAUSED]
-        stationary = [i for i, o in enumerate(owner) if o >= 0 and empty["status"][i] == _STATIONARY and options.polish]
-        jumps = {}
-        if paused or stationary:
-            jumps = _jumps(task, empty["vector"], paused + stationary)
-        for lane in range(count):
-            if owner[lane] < 0 or empty["status"][lane] == _RUNNING:
+            watch(len(busy), int(now["accepted"][busy].sum()), float(now["time"][busy].max()))
+        ready = [i for i in busy if now["status"][i] == _PAUSED or (now["status"][i] == _STATIONARY and options.polish)]
+        jumps = _jumps(task, now["vector"], ready)
+        for lane in busy:
+            if now["status"][lane] == _RUNNING:
                 continue
             leap = jumps.get(lane)
-            if leap is not None or empty["status"][lane] != _PAUSED:
+            if leap is not None or now["status"][lane] != _PAUSED:
                 # Copies: the lane's next run is written over these arrays.
-                yield owner[lane], _trajectory({k: v[lane].copy() for k, v in empty.items()}, times, leap)
+                yield owner[lane], _trajectory({k: v[lane].copy() for k, v in now.items()}, times, leap)
                 load(lane)
             else:
                 # Refused: the flow goes on, and the next attempt waits for a gradient ten times smaller.
-                empty["pause"][lane] = max(0.1 * empty["gradient_norm"][lane], 1e-300)
-                empty["status"][lane] = _RUNNING
+                now["pause"][lane] = max(0.1 * now["gradient_norm"][lane], 1e-300)
+                now["status"][lane] = _RUNNING
 
 
 def _jumps(task: Task, vectors: np.ndarray, lanes: list[int]) -> dict[int, jump.Jump]:
     """Justified jumps by lane."""
+    if not lanes:
+        return {}
+    task = task.prepared(jnp.asarray(vectors[lanes]))
     tried = {lane: jump.attempt_from(task, jnp.asarray(vectors[lane])) for lane in lanes}
     return {lane: jax.tree.map(np.asarray, j) for lane, j in tried.items() if bool(j.justified)}
 
@@ -270,6 +385,7 @@ def _trajectory(lane: dict[str, np.ndarray], times: np.ndarray, leap: jump.Jump 
         "times": times[reached],
         "snapshots": lane["kept"][reached],
         "flow_end": lane["vector"],
+        "norms": lane["norms"][np.isfinite(lane["norms"][:, 0])],
     }
     if leap is None:
         ending = _ENDINGS[int(lane["status"])]

@@ -102,7 +102,7 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
         reach = 4 * decrement * directions / jnp.sqrt(jnp.maximum(curvature, 1e-300))[:, None]
         offsets = jnp.concatenate([4 * move[None], -4 * move[None], reach, -reach])
         positive = _finite(factor) & jnp.isfinite(decrement)
-        return search._replace(hessian=hessian, ends=departure + offsets, decrement=decrement, convex=positive)
+        return search._replace(hessian=hessian, ends=departure[None] + offsets, decrement=decrement, convex=positive)
 
     def iterate(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
         norm = jnp.linalg.norm(gradient)

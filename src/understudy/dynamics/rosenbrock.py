@@ -107,8 +107,8 @@ class Step(NamedTuple):
     def between(self, fraction: Float[Array, " s"]) -> Float[Array, "s P"]:
         """The flow at `fraction` ∈ [0, 1] of the step, to order 4."""
         x = fraction[:, None]
-        c1, c2, c3 = (row @ self.stages for row in _DENSE)
-        return (1 - x) * self.start + x * (self.end + (1 - x) * (c1 + x * (c2 + x * c3)))
+        c1, c2, c3 = (row @ self.stages for row in _DENSE[:, None])
+        return (1 - x) * self.start[None] + x * (self.end[None] + (1 - x) * (c1 + x * (c2 + x * c3)))
 
 
 def step(

@@ -13,7 +13,9 @@ from jaxtyping import Array
 from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.matrix_free import lowest_eigenpairs
+from understudy.tasks.empirical import Empirical, squared
 from understudy.tasks.population import Population
+from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Evaluation, Task
 
 Kind = Literal["minimum", "strict saddle", "non-strict saddle", "diverging", "unconverged"]
@@ -57,8 +59,7 @@ class Certificate:
 
 @eqx.filter_jit
 def _evaluate(task: Task, vector: Array) -> Evaluation:
-    tangent = getattr(task, "tangent_evaluate", None)
-    return task.evaluate(vector) if tangent is None else tangent(vector)
+    return task.evaluate(vector)
 
 
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
@@ -85,6 +86,8 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
         reduced, network, _ = task.reduce(task.unflatten(vector))
         task, vector = reduced, reduced.flatten(network)
     task = task.prepared(vector)
+    if isinstance(task, Sphere):
+        task, vector = task.chart(vector)
     if task.size > DENSE:
         return _matrix_free(task, vector, tolerance, diverging)
     return _dense(task, np.asarray(vector), outside, tolerance, diverging)
@@ -94,14 +97,14 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     loss, gradient, hessian = (np.asarray(x) for x in _evaluate(task, jnp.asarray(vector)))
     norm = float(np.linalg.norm(gradient))
     evidence: list[str] = []
-    kinks = task.kinks(vector) if isinstance(task, Population) else []
+    kinks = _kinks(task, vector)
     if not (np.all(np.isfinite(hessian)) and np.isfinite(norm)):
         evidence += kinks or ["gradient or Hessian is not finite here"]
         return _without_spectrum(float(loss), norm, "diverging" if diverging else "unconverged", evidence, diverging)
     values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-    threshold = _zero_threshold(task, vector, gradient, hessian, values, vectors)
+    threshold, moved, unsure = _zero_threshold(task, vector, gradient, hessian, values, vectors)
     multiplicities = np.ones(len(values), int)
-    families = flat_families(task, vector) if not hasattr(task, "tangent_evaluate") else []
+    families = flat_families(task, vector)
     explained = _explained(families, values, vectors, threshold)
     if outside:
         extra = np.linalg.eigvalsh(np.asarray(task.orthogonal_hessian(jnp.asarray(vector))))  # type: ignore[attr-defined]
@@ -110,9 +113,9 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         explained += outside * min(_students_outside(task, vector), int(np.sum(np.abs(extra) <= threshold)))
     index = int(multiplicities[values < -threshold].sum())
     zeros = int(multiplicities[np.abs(values) <= threshold].sum())
-    usable = np.abs(np.diagonal(vectors.T @ hessian @ vectors)) > threshold
-    along = vectors.T @ gradient
     own = np.diagonal(vectors.T @ hessian @ vectors)
+    usable = np.abs(own) > threshold
+    along = vectors.T @ gradient
     decrement = float(np.sqrt(np.sum(along[usable] ** 2 / np.abs(own[usable]))))
     rounding = 1e3 * np.finfo(float).eps * np.abs(own).max() * (1 + np.abs(vector).max())
     unexplained = max(0, zeros - explained)
@@ -126,7 +129,10 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         evidence.append(f"gradient norm {norm:.2e} is above {max(tolerance, rounding):.0e}")
     elif kinks:
         kind = "unconverged"
-        evidence += [f"{k}; no verdict from second derivatives" for k in kinks]
+        evidence += [f"{k}; no verdict from derivatives" for k in kinks]
+    elif moved > 0.1 * (1 + float(np.linalg.norm(vector))):
+        kind = "unconverged"
+        evidence.append(f"everything is small: Newton's step is {moved:.2g} long, so that no critical point is near")
     elif index:
         kind = "strict saddle"
         evidence.append(f"{index} eigenvalues below -{threshold:.1e}, the least {values[0]:.3e}")
@@ -136,12 +142,25 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     else:
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
         higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold)
-        kind = "non-strict saddle" if higher.descends else "minimum"
-        flat = zeros if higher.flat else explained
         evidence.append(
             f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius {higher.radii} "
             f"around the point: lowest {higher.lowest}, highest {higher.highest}, rounding {higher.noise:.0e}"
         )
+        flat = zeros if higher.finding == "flat" else explained
+        kind = "minimum"
+        if higher.finding == "descends":
+            kind = "non-strict saddle"
+        elif float(loss) <= _floor(task) + higher.noise:
+            evidence.append("the loss is at its lower bound, to rounding")
+        elif higher.finding == "undecided":
+            kind = "unconverged"
+            evidence.append("the higher-order test is undecided")
+        elif unsure and higher.finding != "rises":
+            kind = "unconverged"
+            evidence.append(
+                f"{unsure} eigenvalues change by more than a quarter of themselves within Newton's step, and the loss "
+                "around is level to rounding: too far from a critical point to tell"
+            )
     evidence += [f"{len(f.tangents)} flat directions: {f.name}, {f.detail}" for f in families]
     return Certificate(
         kind=kind,
@@ -166,26 +185,69 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
 
 def _zero_threshold(
     task: Task, vector: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, values: np.ndarray, vectors: np.ndarray
-) -> float:
+) -> tuple[float, float, int]:
     """How large the computed value of an eigenvalue that is truly zero at the true critical point can be.
 
     Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F), the error of series and quadrature
-    (1e-12 of the largest entry, none for closed forms), and the distance to the critical point, which moves
-    eigenvalues by at most ‖H(θ) - H(θ - H⁺g)‖.
+    (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last take
+    Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If that is
+    less than each of these eigenvalues, Newton's method contracts and the critical point is within 2‖s‖ (Kantorovich);
+    around a degenerate point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so it is noticed: the
+    direction is then taken for a zero mode, and counted as unsure. Also returned: the length of the step.
     """
-    largest = float(np.abs(hessian).max())
-    threshold = 16 * np.sqrt(len(values)) * np.finfo(float).eps * float(np.linalg.norm(hessian))
+    rounding = 16 * np.sqrt(len(values)) * np.finfo(float).eps * float(np.linalg.norm(hessian))
     if not getattr(task, "closed_form", True):
-        threshold += 1e-12 * largest
-    if hasattr(task, "tangent_evaluate"):
-        return threshold
-    safe = np.abs(values) > threshold
-    move = (vectors[:, safe] / values[safe]) @ (vectors[:, safe].T @ gradient)
-    if 0 < np.linalg.norm(move) < 0.1 * (1 + np.linalg.norm(vector)):
-        moved = np.asarray(_evaluate(task, jnp.asarray(vector - move)).hessian)
-        if np.all(np.isfinite(moved)):
-            threshold += float(np.linalg.norm(moved - hessian, 2))
-    return threshold
+        rounding += 1e-12 * float(np.abs(hessian).max())
+    order = np.argsort(-np.abs(values))
+    along = vectors.T @ gradient
+    sure = int(np.sum(np.abs(values) > rounding))
+    above, length = sure, 0.0
+    while sure:
+        kept = order[:sure]
+        step = vectors[:, kept] @ (along[kept] / values[kept])
+        length = length or float(np.linalg.norm(step))
+        moved = np.asarray(_evaluate(task, jnp.asarray(vector - step)).hessian)
+        change = 4 * _largest(moved - hessian) if np.all(np.isfinite(moved)) else np.inf
+        if rounding + change < np.abs(values[kept[-1]]):
+            return rounding + change, length, above - sure
+        # Of many, the soft half first: they are what a long step consists of.
+        soft = int(np.sum(np.abs(values[kept]) > min(rounding + change, 10 * np.abs(values[kept[-1]]))))
+        sure = min(sure - 1, soft)
+    return max(rounding, float(np.abs(values).max(initial=0.0))), length, above
+
+
+def _largest(matrix: np.ndarray) -> float:
+    """The spectral norm of a symmetric matrix, by thirty power iterations (a tenth is added for what they miss)."""
+    x = np.cos(np.arange(len(matrix)) * 1.7 + 0.3)
+    size = 0.0
+    for _ in range(30):
+        x = x / max(float(np.linalg.norm(x)), 1e-300)
+        x = matrix @ x
+        size = float(np.linalg.norm(x))
+    return 1.1 * size
+
+
+def _kinks(task: Task, vector: np.ndarray) -> list[str]:
+    """Students with a zero incoming vector and a kinked activation: the loss has no gradient there.
+
+    Elsewhere the loss of kinked students is twice continuously differentiable, also where two of them are parallel: G
+    depends on their angle φ by cos φ + (sin φ - φ cos φ)/π, of which the last term is O(φ³).
+    """
+    if not isinstance(task, Population) or task.activation.smoothness > 0:
+        return []
+    w = np.asarray(task.unflatten(jnp.asarray(vector)).incoming)
+    w = w if task.root is None else w @ np.asarray(task.root)
+    norms = np.linalg.norm(w, axis=1)
+    short = np.flatnonzero(norms <= 1e-12 * max(norms.max(), 1.0))
+    return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
+
+
+def _floor(task: Task) -> float:
+    """A lower bound of the loss that is known without looking, or minus infinity."""
+    if isinstance(task, Population):
+        return 0.0
+    squares = isinstance(task, Empirical) and task.cost is squared and bool(np.all(np.asarray(task.weights) >= 0))
+    return 0.0 if squares else -np.inf
 
 
 def _explained(families: list[FlatFamily], values: np.ndarray, vectors: np.ndarray, threshold: float) -> int:

@@ -2,7 +2,8 @@
 
 - *rescaling* and *rotation*: continuous symmetries of the task (see `Task.symmetry_tangents`).
 - *split line*: students with the same incoming vector share an outgoing weight; moving it from one to the other changes
-  nothing (Simsek et al., "few neurons", Section 2.2).
+  nothing (Simsek et al., "few neurons", Section 2.2). So do students with opposite vectors (odd and even activations)
+  and, for homogeneous activations, with parallel ones.
 - *dead neuron*: with a zero outgoing weight the incoming vector is free.
 - *silent neuron*: with σ(0) = 0 and a zero incoming vector the outgoing weight is free.
 
@@ -54,7 +55,7 @@ def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
     scale_w, scale_a = max(np.abs(w).max(), 1e-300), max(np.abs(a).max(), 1e-300)
     dead = [i for i in range(task.width) if np.abs(a[i]).max() <= _SAME * scale_a]
     silent = [i for i in range(task.width) if np.abs(w[i]).max() <= _SAME * scale_w and _vanishes_at_zero(task)]
-    groups = _equal_rows(w, _SAME * scale_w)
+    groups, ratios = _same_neurons(task, w, _SAME * scale_w)
     crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
     crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
     families = []
@@ -66,9 +67,9 @@ def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
         for i in members[1:]:
             for o in range(outputs):
                 row = np.zeros(shape)
-                row[members[0], task.dim + o], row[i, task.dim + o] = 1.0, -1.0
+                row[members[0], task.dim + o], row[i, task.dim + o] = ratios[i], -ratios[members[0]]
                 rows.append(row.ravel())
-        families.append(FlatFamily("split line", f"students {members} share an incoming vector", np.stack(rows)))
+        families.append(FlatFamily("split line", f"students {members} compute the same function", np.stack(rows)))
     for i in dead:
         if i not in crossing:
             rows_w = np.zeros((task.dim, *shape))
@@ -88,13 +89,22 @@ def _vanishes_at_zero(task: Population) -> bool:
     return float(task.activation(0.0)) == 0.0
 
 
-def _equal_rows(rows: np.ndarray, tolerance: float) -> list[list[int]]:
+def _same_neurons(task: Population, w: np.ndarray, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
+    """Groups of students with σ(w_i·x) = ratio_i σ(w_j·x), j the first of the group, and the ratios."""
+    degree, parity = task.activation.homogeneity, task.activation.parity
     groups: list[list[int]] = []
-    for i, row in enumerate(rows):
+    ratios = np.ones(len(w))
+    for i, row in enumerate(w):
         for group in groups:
-            if np.abs(row - rows[group[0]]).max() <= tolerance:
+            first = w[group[0]]
+            size, length = np.linalg.norm(first), np.linalg.norm(row)
+            stretch = length / size if degree is not None and size > tolerance and length > tolerance else 1.0
+            signs = [1.0] if parity is None else [1.0, -1.0]
+            same = [c for c in signs if np.abs(row - c * stretch * first).max() <= tolerance]
+            if same:
+                ratios[i] = (same[0] if parity == "odd" else 1.0) * stretch ** (degree or 0)
                 group.append(i)
                 break
         else:
             groups.append([i])
-    return groups
+    return groups, ratios

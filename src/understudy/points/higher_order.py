@@ -1,13 +1,15 @@
 """What the Hessian leaves open: the loss along its zero directions, with everything else relaxed.
 
-At a critical point with Hessian H ⪰ 0 split the space into the null space Z of H and its complement Y. For small z ∈ Z there is
-one y(z) with ∇_Y L(θ + z + y) = 0, and θ is a minimum of L if and only if 0 is one of ψ(z) = L(θ + z + y(z)) - L(θ)
-(splitting lemma). ψ is evaluated on small spheres in Z, and its lowest value is searched for by descent on the sphere.
+At a critical point with Hessian H ⪰ 0 split the space into the null space Z of H and its complement Y. For small z ∈ Z
+there is one y(z) = O(|z|²) with ∇_Y L(θ + z + y) = 0, and θ is a minimum of L if and only if 0 is one of
+ψ(z) = L(θ + z + y(z)) - L(θ) (splitting lemma). ψ is evaluated on small spheres in Z, and its lowest value is searched for
+by descent on the sphere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -17,18 +19,28 @@ from jaxtyping import Array, Float
 
 from understudy.tasks.task import Task
 
-_RADII = (0.1, 0.05, 0.025)
-_DIRECTIONS = 48
-_DESCENTS = 12
+_RADII = (0.1, 0.05, 0.025, 0.0125)
+_AXES = 12
+_DIRECTIONS = 24
+_RELAXATIONS = 20
+_DESCENTS = 24
+
+Finding = Literal["descends", "rises", "level", "flat", "undecided"]
 
 
 @dataclass(frozen=True)
 class HigherOrder:
     """Evidence along `dimension` zero directions.
 
-    `radii`: amplitudes tried; `lowest`, `highest`: extreme values of ψ on each sphere; `noise`: rounding level of ψ;
-    `order`: exponent of the lowest value in the radius (3 for a cubic descent); `descends`: ψ < -noise on every sphere;
-    `flat`: |ψ| ≤ noise everywhere.
+    `radii`: amplitudes tried; `lowest`, `highest`: extreme values of ψ on each sphere (NaN where y(z) was not found near z,
+    so that the sphere is too large); `noise`: rounding level of ψ; `order`: exponent of the lowest value in the radius (3
+    for a cubic descent). `finding`:
+
+    - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and nowhere
+      above noise on a smaller one;
+    - `rises`: ψ > noise everywhere on at least two spheres, and nowhere below -noise on a smaller one;
+    - `flat`: |ψ| ≤ noise everywhere; `level`: ψ ≥ -noise, with zeros: no way down, but no isolated minimum;
+    - `undecided`: anything else.
     """
 
     dimension: int
@@ -37,8 +49,7 @@ class HigherOrder:
     highest: tuple[float, ...]
     noise: float
     order: float
-    descends: bool
-    flat: bool
+    finding: Finding
 
 
 def examine(
@@ -47,37 +58,56 @@ def examine(
     """ψ along the eigenvectors flagged in `zero`; `eigenvalues`, `vectors`: the dense spectrum at `vector`."""
     null = vectors[:, zero]
     inverse = (vectors[:, ~zero] / eigenvalues[~zero]) @ vectors[:, ~zero].T
-    rng = np.random.default_rng(0)
-    directions = rng.normal(size=(_DIRECTIONS, null.shape[1]))
-    axes = np.eye(null.shape[1])[: _DIRECTIONS // 4]
-    directions = np.concatenate([axes, -axes, directions])
+    count = null.shape[1]
+    axes = np.eye(count)[:_AXES]
+    directions = np.concatenate([axes, -axes])
+    if count > 1:
+        directions = np.concatenate([directions, np.random.default_rng(0).normal(size=(_DIRECTIONS, count))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     scale = max(1.0, float(np.abs(vector).max()))
-    lowest, highest = [], []
-    base = float(task.prepared(jnp.asarray(vector)).value(jnp.asarray(vector)))
+    task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * scale * np.sign(vector)))
+    base = float(task.loss(jnp.asarray(vector)))
     noise = 256 * np.finfo(float).eps * (1 + abs(base) + float(np.abs(vector).max()) ** 2)
+    lowest, highest = [], []
     for radius in _RADII:
-        values, found = _search(
-            task, jnp.asarray(vector), jnp.asarray(null), jnp.asarray(inverse), jnp.asarray(directions), radius * scale
+        found = np.asarray(
+            _search(
+                task,
+                jnp.asarray(vector),
+                jnp.asarray(null),
+                jnp.asarray(inverse),
+                jnp.asarray(directions),
+                jnp.asarray(radius * scale),
+                jnp.asarray(noise),
+            )
         )
-        everything = np.concatenate([np.asarray(values), np.asarray(found)]) - base
-        everything = everything[np.isfinite(everything)]
-        lowest.append(float(everything.min()))
-        highest.append(float(everything.max()))
-    low = np.array(lowest)
-    descends = bool(np.all(low < -noise))
-    order = float(np.log(low[0] / low[-1]) / np.log(_RADII[0] / _RADII[-1])) if descends else float("nan")
-    flat = bool(np.all(np.abs(low) <= noise) and np.all(np.abs(highest) <= noise))
+        usable = found[np.isfinite(found)] - base
+        # A sphere of which half cannot be reached says nothing.
+        enough = len(usable) >= found.size / 2
+        lowest.append(float(usable.min()) if enough else np.nan)
+        highest.append(float(usable.max()) if enough else np.nan)
+    finding, order = _judge(np.array(_RADII), np.array(lowest), np.array(highest), noise)
     return HigherOrder(
-        int(zero.sum()),
-        tuple(scale * r for r in _RADII),
-        tuple(lowest),
-        tuple(highest),
-        float(noise),
-        order,
-        descends,
-        flat,
+        count, tuple(scale * r for r in _RADII), tuple(lowest), tuple(highest), float(noise), order, finding
     )
+
+
+def _judge(radii: np.ndarray, lowest: np.ndarray, highest: np.ndarray, noise: float) -> tuple[Finding, float]:
+    """The finding, and the order of descent or rise (NaN if it cannot be told)."""
+    usable = np.isfinite(lowest)
+    radii, lowest, highest = radii[usable], lowest[usable], highest[usable]
+    if len(radii) < 2:
+        return "undecided", float("nan")
+    down, up = lowest < -noise, lowest > noise
+    for clear, other, finding in ((down, up, "descends"), (up, down, "rises")):
+        where = np.flatnonzero(clear)
+        if len(where) >= 2 and not np.any(other[where[0] :]):
+            order = float(np.polyfit(np.log(radii[where]), np.log(np.abs(lowest[where])), 1)[0])
+            if order > 2.5:
+                return finding, order  # type: ignore[return-value]
+    if not np.any(down):
+        return ("flat" if np.all(np.abs(highest) <= noise) else "level"), float("nan")
+    return "undecided", float("nan")
 
 
 @eqx.filter_jit
@@ -87,9 +117,10 @@ def _search(
     null: Float[Array, "P z"],
     inverse: Float[Array, "P P"],
     directions: Float[Array, "m z"],
-    radius: Float[Array, ""] | float,
-) -> tuple[Array, Array]:
-    """ψ + L(θ) on the sphere of that radius: at the given directions, and at the ends of descents from each."""
+    radius: Float[Array, ""],
+    noise: Float[Array, ""],
+) -> Float[Array, "m 2"]:
+    """ψ + L(θ) on the sphere of that radius: at the given directions, and the lowest met in a descent from each."""
 
     def relaxed(direction: Array) -> tuple[Array, Array]:
         start = vector + radius * null @ direction
@@ -97,21 +128,27 @@ def _search(
         def relax(_: int, point: Array) -> Array:
             return point - inverse @ task.value_and_gradient(point)[1]
 
-        point = jax.lax.fori_loop(0, 20, relax, start)
+        point = jax.lax.fori_loop(0, _RELAXATIONS, relax, start)
         loss, gradient = task.value_and_gradient(point)
-        return loss, null.T @ gradient
+        # What is left to gain in Y must be below rounding, and y(z) shorter than z.
+        left = jnp.abs(gradient @ (inverse @ gradient))
+        near = (jnp.linalg.norm(point - start) < radius) & (left < noise)
+        return jnp.where(near, loss, jnp.nan), null.T @ gradient
 
-    def descend(direction: Array) -> tuple[Array, Array]:
-        first, _ = relaxed(direction)
+    def descend(direction: Array) -> Array:
+        first, slope = relaxed(direction)
 
-        def turn(_: int, d: Array) -> Array:
-            slope = relaxed(d)[1]
+        def turn(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            d, slope, lowest = carry
             slope = slope - (slope @ d) * d
             length = jnp.linalg.norm(slope)
-            moved = d - 0.5 * slope / jnp.where(length > 0, length, 1.0)
-            return moved / jnp.linalg.norm(moved)
+            moved = d - 0.5 * 0.85**i * slope / jnp.where(length > 0, length, 1.0)
+            d = moved / jnp.linalg.norm(moved)
+            loss, slope = relaxed(d)
+            return d, slope, jnp.fmin(lowest, loss)
 
-        last = jax.lax.fori_loop(0, _DESCENTS, turn, direction)
-        return first, relaxed(last)[0]
+        rounds = _DESCENTS if null.shape[1] > 1 else 0
+        _, _, lowest = jax.lax.fori_loop(0, rounds, turn, (direction, slope, first))
+        return jnp.stack([first, lowest])
 
-    return jax.lax.map(descend, directions)
+    return jax.lax.map(descend, directions, batch_size=16)

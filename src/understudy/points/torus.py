@@ -17,7 +17,6 @@ If nothing is left, the list is complete. In any case the indices must add up to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -193,46 +192,37 @@ def _polish(field_: _Field, starts: np.ndarray, period: float) -> np.ndarray:
         clusters.append([point]) if home is None else home.append(point)
     for cluster in clusters:
         offsets = (np.array(cluster) - cluster[0] + period / 2) % period - period / 2
-        zeros.append((cluster[0] + _centre(field_, np.array(cluster[0]), offsets)) % period)
+        zeros.append(_centre(field_, cluster[0] + offsets.mean(axis=0)) % period)
     tidy = np.array([np.where(_gap(z, np.zeros(2), period) < 1e-12, 0.0, z) for z in zeros])
     return tidy[np.lexsort((tidy[:, 1].round(9), tidy[:, 0].round(9)))]
 
 
-def _centre(field_: _Field, first: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The offset at which the Hessian itself is singular: a degenerate zero of odd order is a simple zero of its slope.
+def _centre(field_: _Field, origin: np.ndarray) -> np.ndarray:
+    """A degenerate zero to rounding, from a guess: Newton's method on its flat gradient stops at the cube root of rounding.
 
-    On the curve where the gradient's stiff component vanishes, the eigenvalue of the soft direction is even about the
-    zero; the gradient along it changes sign. The middle between equal and opposite gradients on both sides is the zero
-    to rounding in first order, and Newton's method on the middle is exact for odd curves.
+    On the curve where the gradient's stiff component vanishes, its soft component is a s³ in the distance s from the
+    zero: two points of the curve on either side give the zero by their cube roots.
     """
-    origin = first + offsets.mean(axis=0)
-    for _ in range(40):
-        _, _, hessian = field_.evaluate(origin[None])
-        values, vectors = np.linalg.eigh(hessian[0])
-        soft = vectors[:, np.argmin(np.abs(values))]
-        ends = []
-        for sign in (1.0, -1.0):
-            point = origin + sign * 0.05 * soft
-            for _ in range(30):  # back to the curve where the stiff component vanishes
-                _, gradient, hessian = field_.evaluate(point[None])
-                stiff = vectors[:, np.argmax(np.abs(values))]
-                point = point - stiff * (stiff @ gradient[0]) / (stiff @ hessian[0] @ stiff)
-            ends.append((float(soft @ field_.evaluate(point[None])[1][0]), point))
-        (high, upper), (low, lower) = ends
-        # Cubic through both ends: gradient a s³ on the curve, s measured from the zero.
-        ratio = math.copysign(abs(high) ** (1 / 3), high), math.copysign(abs(low) ** (1 / 3), low)
-        if ratio[0] == ratio[1]:
-            break
-        s_upper, s_lower = float(soft @ (upper - origin)), float(soft @ (lower - origin))
-        shift = (s_lower * ratio[0] - s_upper * ratio[1]) / (ratio[0] - ratio[1])
-        moved = origin + shift * soft
+    hessian = field_.evaluate(origin[None])[2][0]
+    values, vectors = np.linalg.eigh(hessian)
+    soft, stiff = vectors[:, np.argmin(np.abs(values))], vectors[:, np.argmax(np.abs(values))]
+
+    def on_curve(point: np.ndarray) -> tuple[np.ndarray, float]:
         for _ in range(30):
-            _, gradient, hessian = field_.evaluate(moved[None])
-            moved = moved - stiff * (stiff @ gradient[0]) / (stiff @ hessian[0] @ stiff)
-        if np.abs(moved - origin).max() < 1e-15:
+            _, gradient, hessian = field_.evaluate(point[None])
+            point = point - stiff * (stiff @ gradient[0]) / (stiff @ hessian[0] @ stiff)
+        return point, float(np.cbrt(soft @ field_.evaluate(point[None])[1][0]))
+
+    reach = 0.05
+    for _ in range(20):
+        above, below = on_curve(origin + reach * soft)[1], on_curve(origin - reach * soft)[1]
+        if above == below:
             break
-        origin = moved
-    return origin - first
+        shift = -reach * (above + below) / (above - below)
+        origin = on_curve(origin + shift * soft)[0]
+        if abs(shift) < 1e-15:
+            break
+    return origin
 
 
 def _alone_within(field_: _Field, zero: np.ndarray) -> float:
@@ -273,6 +263,3 @@ def _winding(field_: _Field, zero: np.ndarray, radius: float, samples: int = 409
 
 def _wrapped(angles: np.ndarray) -> np.ndarray:
     return (angles + np.pi) % (2 * np.pi) - np.pi
-
-
-_Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]

@@ -27,7 +27,7 @@ def rotation_tangents(
     outside = jnp.linalg.qr(teacher.T, mode="complete")[0][:, teacher.shape[0] :].T
     first, second = np.triu_indices(d - teacher.shape[0], 1)
     components = incoming @ outside.T
-    moves = components[:, first, None] * outside[second] - components[:, second, None] * outside[first]
+    moves = components[:, first, None] * outside[second][None] - components[:, second, None] * outside[first][None]
     moves = jnp.where(jnp.abs(moves).max(axis=(0, 2), keepdims=True) > 1e-10, moves, 0.0)
     padded = jnp.pad(jnp.swapaxes(moves, 0, 1), ((0, 0), (0, 0), (0, outputs)))
     return padded.reshape(len(first), n * (d + outputs))

@@ -1,8 +1,8 @@
 r"""Copy-average points: every student neuron is the best single neuron for its own group of teachers.
 
 A partition (ℓ_1, …, ℓ_n) of the k unit-orthonormal teachers gives student i the group of ℓ_i consecutive ones and the
-one-neuron optimum (r_i, a_i) for ℓ_i teachers: ℓ_i = 1 is a copy, ℓ_i > 1 an average (Simsek et al. 2023, Eq. 11-12). With
-erf such a point is critical if and only if every teacher belongs to a group, Σ ℓ_i = k: a teacher v that nobody
+one-neuron optimum (r_i, a_i) for ℓ_i teachers: ℓ_i = 1 is a copy, ℓ_i > 1 an average (Simsek et al. 2023, Eq. 11-12).
+With erf such a point is critical if and only if every teacher belongs to a group, Σ ℓ_i = k: a teacher v that nobody
 stands for pulls student i along v with the force 2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0 (see `unmatched_force`).
 """
 
@@ -19,6 +19,7 @@ from understudy import activations
 from understudy.activations import Activation
 from understudy.gaussian import interaction
 from understudy.networks import TwoLayer
+from understudy.theory import hermite
 from understudy.theory.one_neuron import OneNeuron, one_neuron
 
 
@@ -48,16 +49,16 @@ def copy_average(
         incoming[i, start : start + size] = best.norm * best.correlation
         outgoing[i] = best.outgoing
         start += size
-    return TwoLayer(incoming, outgoing)
+    return TwoLayer(jnp.asarray(incoming), jnp.asarray(outgoing))
 
 
 def copy_average_loss(activation: str | Activation, partition: Sequence[int], teachers: int | None = None) -> float:
     """The exact loss of a copy-average point, for any activation.
 
     For odd activations neurons of different groups do not interact, and the loss is Σ_i L*(ℓ_i) + (k - Σ ℓ_i) E[σ(z)²]
-    (Simsek et al. 2023, Eq. 17). Otherwise they do, through their means m(r) = E[σ(rz)], and with e_i = a_i m(r_i) - ℓ_i m(1)
-    and one e = -m(1) for each teacher without a student the loss grows by (Σ e)² - Σ e² (a neuron and its group count
-    as one).
+    (Simsek et al. 2023, Eq. 17). Otherwise they do, through their means m(r) = E[σ(rz)]: with
+    e_i = a_i m(r_i) - ℓ_i m(1) for each student and its group, and e = -m(1) for each teacher
+    without one, the loss grows by (Σ e)² - Σ e².
 
     >>> round(copy_average_loss("erf", (1, 1, 6)), 12) == round(one_neuron("erf", 6).loss, 12)
     True
@@ -78,8 +79,8 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
 def unmatched_force(activation: str | Activation, partition: Sequence[int], teachers: int) -> float:
     """Norm of the gradient at an incomplete copy-average point, for odd activations.
 
-    Each student feels each of the k - Σ ℓ teachers that nobody stands for: ‖∇L‖² = Σ_i (k - Σ ℓ) (2 a_i E[σ'(r_i z)] E[σ'(z)])².
-    With erf every other force vanishes, so this is all of it.
+    Each student feels each of the k - Σ ℓ teachers that nobody stands for:
+    ‖∇L‖² = (k - Σ ℓ) Σ_i (2 a_i E[σ'(r_i z)] E[σ'(z)])². With erf every other force vanishes, so this is all of it.
     """
     sizes, k = _checked(partition, teachers)
     pulls = []
@@ -111,8 +112,8 @@ class Count:
 def count(partition: Sequence[int], teachers: int | None = None, *, odd: bool = True) -> Count:
     """The number of copy-average points with these group sizes in parameter space.
 
-    groupings = k!/(ℓ_1! … ℓ_n! (k - Σℓ)!), the product of binomials C(k - ℓ_1 - … - ℓ_{i-1}, ℓ_i) (Simsek et al. 2023, Eq. 67,
-    whose last binomial has ℓ_n in the upper entry too and would vanish for every complete partition), and
+    groupings = k!/(ℓ_1! … ℓ_n! (k - Σℓ)!), the product of binomials C(k - ℓ_1 - … - ℓ_{i-1}, ℓ_i) (Simsek et al. 2023,
+    Eq. 67, whose last binomial as printed has ℓ_n in the upper entry too and vanishes for every complete partition),
     orders = n!/(c_1! … c_k!), their Eq. 68.
 
     >>> count((1, 2), teachers=3).total
@@ -150,7 +151,8 @@ def _assemble(best: list[OneNeuron], groups: list[list[int]], signs: list[float]
     incoming = np.zeros((len(groups), k))
     for i, (one, group, sign) in enumerate(zip(best, groups, signs, strict=True)):
         incoming[i, group] = sign * one.norm * one.correlation
-    return TwoLayer(incoming, np.array([s * one.outgoing for s, one in zip(signs, best, strict=True)]))
+    outgoing = [s * one.outgoing for s, one in zip(signs, best, strict=True)]
+    return TwoLayer(jnp.asarray(incoming), jnp.asarray(outgoing))
 
 
 def partitions(total: int, parts: int, least: int = 1) -> Iterator[tuple[int, ...]]:
@@ -242,5 +244,5 @@ def _moments(activation: Activation, norm: float, order: int) -> float:
         z = np.linspace(-14.0, 14.0, 4001)
         weight = np.full(z.shape, 28.0 / 4000)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    values = np.asarray(activation.derivatives(jnp.asarray(norm * z), order)[order])
+    values = hermite.derivatives(activation, norm * z, order + 1)[order]
     return float(np.sum(weight * density * values))

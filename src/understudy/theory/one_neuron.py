@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -38,8 +38,9 @@ from understudy.gaussian import (
     partials,
     self_partials,
 )
-from understudy.gaussian.quadrature import TERMS, nodes_needed
+from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import TwoLayer
+from understudy.theory import hermite
 
 _GRID = 240
 """Norms in the search for zeros of f; consecutive ones differ by a few percent, f varies on the scale of r itself."""
@@ -83,7 +84,7 @@ class CriticalPoint:
             raise ValueError(f"{self.teachers} orthonormal teachers need dim ≥ {self.teachers}; received {dim}.")
         direction = np.zeros(width)
         direction[: self.teachers] = self.norm * self.correlation
-        return TwoLayer(direction[None], np.array([self.outgoing]))
+        return TwoLayer(jnp.asarray(direction[None]), jnp.asarray([self.outgoing]))
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def one_neuron(
     points, searched = _all_points(activations.get(activation), _checked(teachers), largest_norm, closed_form)
     if not points:
         raise NoCriticalPointError(
-            f"With {activations.get(activation).name} and {teachers} teachers no neuron with equal correlations and "
-            f"a norm between {searched[0]:.3g} and {searched[1]:.3g} is critical: f(r, u) of Eq. 120 has no zero there. Raise "
-            "largest_norm to search further, or fit the student by gradient flow and look where it goes."
+            f"With {activations.get(activation).name} and {teachers} teachers no neuron with equal correlations and a "
+            f"norm between {searched[0]:.3g} and {searched[1]:.3g} is critical: f(r, u) of Eq. 120 has no zero there. "
+            "Raise largest_norm to search further, or fit the student by gradient flow and look where it goes."
         )
     best = min(points, key=lambda p: (round(p.loss, 12), -p.correlation))
     values = {name: getattr(best, name) for name in CriticalPoint.__dataclass_fields__}
@@ -217,7 +218,7 @@ def _bracketed(function: Callable[[float], float], a: float, b: float) -> float:
 
 def _scaled_slope(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
     """r f G/√(D(r²) D(1)): the zeros of f, with no poles where the interaction G changes sign."""
-    series = _by_series(activation, r)
+    series = hermite.in_reach(activation, r)
     values = np.empty(r.shape)
     if np.any(series):
         values[series] = _slope_by_series(activation, r[series], u)
@@ -232,13 +233,13 @@ def _scaled_slope(activation: Activation, r: np.ndarray, u: float) -> np.ndarray
 def _slope_by_series(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
     """The same from Hermite coefficients c_m(r) = E[σ(rx) h_m(x)] and ċ_m = r dc_m/dr.
 
-    With D = Σ c_m² and G = Σ c_m(r) c_m(1) uᵐ, r f = Σ c ċ/D - Σ ċ c(1) uᵐ/G does not change if ċ is replaced by ċ - λc.
+    With D = Σ c_m² and G = Σ c_m(r) c_m(1) uᵐ, r f = Σ c ċ/D - Σ ċ c(1) uᵐ/G stays the same if ċ is replaced by ċ - λc.
     With λ = ċ_p/c_p of the largest coefficient c_p the terms that nearly cancel are gone: for odd σ and small r that is
     1 - 1 + O(r²), and the zero is at r² ≈ 1/2k.
     """
     values = np.empty(r.shape)
     scales = activation.steepness * np.maximum(r, 1.0)
-    tables = np.array([_table(scale) for scale in scales])
+    tables = np.array([hermite.table_scale(scale) for scale in scales])
     for table in np.unique(tables):
         chosen = tables == table
         c, moving = _hermite_coefficients(activation, tuple(r[chosen].tolist()), float(table))
@@ -259,7 +260,7 @@ def _hermite_coefficients(
     """c_m(r) and r dc_m/dr = E[σ'(rx) r x h_m(x)], rows of norms; kept, because they do not depend on the teachers."""
     x, matrix = mehler._transform(scale)
     inputs = np.array(norms)[:, None] * x[None, :]
-    value, slope = (np.asarray(v) for v in activation.derivatives(jnp.asarray(inputs), 1))
+    value, slope = hermite.derivatives(activation, inputs, 2)
     return value @ matrix, (slope * inputs) @ matrix
 
 
@@ -290,7 +291,7 @@ def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint 
     )
 
 
-def _eigenvalues(k: int, r: float, u: float, a: float, own: SelfPartials, pair: Partials) -> tuple[float, ...]:
+def _eigenvalues(k: int, r: float, u: float, a: float, own: Any, pair: Any) -> tuple[float, ...]:
     r"""The Hessian of a²D(‖w‖²) - 2a Σ_j G(‖w‖², w_j, 1) at w = r u Σ_j e_j, by the symmetry of the teachers.
 
     Outside the teachers' span: λ = 2a²D' - 4ka G11. Along e_i - e_j: λ - 2a G12,12. The plane of radius and outgoing
@@ -338,33 +339,13 @@ def _profile(activation: Activation, r: np.ndarray, u: float) -> tuple[SelfParti
         c = Covariance.from_correlation(norms, jnp.asarray(1.0), jnp.asarray(u))
         found = self_partials(activation, norms**2), pair_partials(activation, activation, c)
         return jax.tree.map(np.asarray, found)
-    if _by_series(activation, r).all():
+    if hermite.in_reach(activation, r).all():
         scale = activation.steepness * max(float(np.max(r)), 1.0)
-        student, teacher = (_five_coefficients(activation, x, _table(scale)) for x in (r, np.ones(1)))
-        return closed.self_from_pair(_mehler(student, student, 1.0)), _mehler(student, teacher, u)
-    own = self_partials(activation, norms**2, nodes_needed(activation.steepness * max(float(np.max(r)), 1.0)))
-    return jax.tree.map(np.asarray, (own, partials(activation, r, 1.0, u).partials))
-
-
-def _by_series(activation: Activation, r: np.ndarray) -> np.ndarray:
-    """Where Mehler's series is quicker than quadrature (see `gaussian.mehler`)."""
-    small = activation.steepness * np.maximum(r, 1.0) <= mehler.LARGEST_SCALE * (1 + 1e-12)
-    return small & (not isinstance(activation, Polynomial))
-
-
-def _table(scale: float) -> float:
-    """The scale rounded up to a power of √2, so that few tables of Hermite functions are made."""
-    return 2.0 ** (math.ceil(2 * math.log2(scale) - 1e-9) / 2)
-
-
-def _five_coefficients(activation: Activation, r: np.ndarray, table: float) -> np.ndarray:
-    """Hermite coefficients of σ and its four derivatives at r x, shape (5, norms, terms)."""
-    x, matrix = mehler._transform(table)
-    values = activation.derivatives(jnp.asarray(r[:, None] * x[None, :]))
-    return np.stack([np.asarray(v) @ matrix for v in values])
-
-
-def _mehler(first: np.ndarray, second: np.ndarray, u: float) -> Partials:
-    """The nine expectations of pairs (first, second) at correlation u; `second` may be one neuron for all."""
-    powers = u ** np.arange(first.shape[-1])
-    return Partials(*(factor * np.sum(first[i] * second[j] * powers, axis=-1) for factor, i, j in TERMS))
+        table = hermite.table_scale(scale)
+        student, teacher = (hermite.coefficients(activation, x, table) for x in (r, np.ones(1)))
+        own = closed.self_from_pair(hermite.pair_series(student, student, 1.0))
+        return own, hermite.pair_series(student, teacher, u)
+    nodes = nodes_needed(activation.steepness * max(float(np.max(r)), 1.0))
+    return jax.tree.map(
+        np.asarray, (self_partials(activation, norms**2, nodes), partials(activation, r, 1.0, u).partials)
+    )

@@ -1,8 +1,8 @@
 r"""The Hessian at the point of n-1 copies and one average, block by block, for any n: n = 10⁴ takes milliseconds.
 
-Permuting the m = n-1 copies together with the teachers they copy, and permuting the ℓ = k-n+1 averaged teachers, changes
-neither the point nor the loss, so the Hessian commutes with S_m × S_ℓ. Schur's lemma splits its n(d+1) eigenvalues into those
-of a few small matrices:
+Permuting the m = n-1 copies together with the teachers they copy, and permuting the ℓ = k-n+1 averaged teachers,
+changes neither the point nor the loss, so the Hessian commutes with S_m × S_ℓ. Schur's lemma splits its n(d+1)
+eigenvalues into those of a few small matrices:
 
 | subspace | matrix | times |
 |---|---|---|
@@ -23,9 +23,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from understudy import activations
 from understudy.activations import Activation
@@ -40,6 +43,8 @@ from understudy.gaussian import (
 )
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.theory.one_neuron import one_neuron
+
+Number: TypeAlias = float | Array
 
 
 @dataclass(frozen=True)
@@ -138,39 +143,40 @@ def _point(activation: Activation, copies: int, averaged: int) -> _Point:
     else:
         pairs = partials(activation, first, second, u).partials
     own = self_partials(activation, jnp.asarray([1.0, r**2]), nodes_needed(activation.steepness * max(r, 1.0)))
-    selves = [SelfPartials(*(float(x[i]) for x in own)) for i in range(2)]  # type: ignore[arg-type]
-    four = [Partials(*(float(x[i]) for x in pairs)) for i in range(4)]  # type: ignore[arg-type]
-    return _Point(copies, averaged, best.outgoing, step, *selves, *four)
+    copy, average = (jax.tree.map(lambda x, i=i: float(x[i]), own) for i in range(2))
+    apart, twin, across, member = (jax.tree.map(lambda x, i=i: float(x[i]), pairs) for i in range(4))
+    return _Point(copies, averaged, best.outgoing, step, copy, average, apart, twin, across, member)
 
 
 @dataclass(frozen=True)
 class _Coefficients:
     """What the Hessian's blocks are made of, e_i being a copy, 1_B the sum of the averaged teachers, w = s 1_B.
 
-    - copy with itself: `own` I + `own_twin` e_i e_iᵀ + `own_mixed` (e_i 1_Bᵀ + 1_B e_iᵀ) + `own_sum` 1_B 1_Bᵀ + `own_group` I_B;
+    - copy with itself: `own` I + `own_twin` e_i e_iᵀ + `own_mixed` (e_i 1_Bᵀ + 1_B e_iᵀ) + `own_sum` 1_B 1_Bᵀ
+      + `own_group` I_B;
     - average with itself: `average` I + `average_sum` 1_B 1_Bᵀ + `average_group` I_B;
     - incoming with own outgoing weight: `twin` e_i + `pull` 1_B for a copy, `radial` 1_B for the average.
 
     Copies and their own teachers act on any third neuron with opposite weights, 2a_i and -2a_i: those terms are gone.
     """
 
-    outgoing: float
-    step: float
+    outgoing: Number
+    step: Number
     apart: Partials
     across: Partials
-    copy_square: float
-    average_square: float
-    own: float
-    own_twin: float
-    own_mixed: float
-    own_sum: float
-    own_group: float
-    average: float
-    average_sum: float
-    average_group: float
-    twin: float
-    pull: float
-    radial: float
+    copy_square: Number
+    average_square: Number
+    own: Number
+    own_twin: Number
+    own_mixed: Number
+    own_sum: Number
+    own_group: Number
+    average: Number
+    average_sum: Number
+    average_group: Number
+    twin: Number
+    pull: Number
+    radial: Number
 
 
 def _coefficients(p: _Point) -> _Coefficients:
@@ -214,7 +220,7 @@ def _blocks(c: _Coefficients, m: int, l: int, outside: int) -> Iterator[tuple[st
     yield "outside, copies differ", (m - 1) * outside if m else 0, np.array([[c.own - slope]])
 
 
-def _pair_of(copy: float, average: float, c: _Coefficients, m: int) -> np.ndarray:
+def _pair_of(copy: Number, average: Number, c: _Coefficients, m: int) -> np.ndarray:
     """Every copy moved alike, and the average, in a direction orthogonal to all neurons that are not in it."""
     mixed = 2 * c.outgoing * c.across.q12
     rows = [[copy + 2 * c.apart.q12 * (m - 1), mixed], [mixed * m, average]]
@@ -222,7 +228,7 @@ def _pair_of(copy: float, average: float, c: _Coefficients, m: int) -> np.ndarra
 
 
 def _both_invariant(c: _Coefficients, m: int, l: int) -> np.ndarray:
-    """X_i = d e_i + o Σ_{j≠i} e_j + b 1_B for copies; y = p 1_M + q 1_B for the average; outgoing weights x each and z."""
+    """X_i = d e_i + o Σ_{j≠i} e_j + b 1_B for copies, y = p 1_M + q 1_B for the average, outgoing weights x and z."""
     a, s, g, h = c.outgoing, c.step, c.apart, c.across
     others = m - 1
     matrix = np.zeros((7, 7))
@@ -320,9 +326,9 @@ def _symmetric(matrix: np.ndarray, gram: np.ndarray) -> np.ndarray:
 def graded_eigenvalues(matrix: np.ndarray) -> np.ndarray:
     """Eigenvalues of a small symmetric matrix, ascending, accurate even where they differ by many orders of magnitude.
 
-    Cyclic Jacobi rotations, stopped where every off-diagonal entry is below rounding relative to the geometric mean of its two
-    diagonal entries: for positive definite matrices the relative error of each eigenvalue is then rounding times the
-    condition number of the matrix scaled to unit diagonal (Demmel and Veselić 1992), where LAPACK's is
+    Cyclic Jacobi rotations, stopped where every off-diagonal entry is below rounding relative to the geometric mean of
+    its two diagonal entries: for positive definite matrices the relative error of each eigenvalue is then rounding
+    times the condition number of the matrix scaled to unit diagonal (Demmel and Veselić 1992), where LAPACK's is
     relative to the largest.
 
     >>> graded_eigenvalues(np.array([[1e16, 1e6], [1e6, 1.0]])).round(12).tolist()

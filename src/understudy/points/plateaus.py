@@ -1,0 +1,112 @@
+"""Where a run lingers: stretches of slow motion between faster ones, and the critical points behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.signal import find_peaks
+
+from understudy.dynamics.flow import Trajectory
+from understudy.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A stretch of slow motion: it is slowest at `time`, and within `rise` of that speed from `begin` to `end`.
+
+    `gradient_norm`, `loss`, `vector`: at the slowest kept moment. `critical`: the critical point Newton's method finds from
+    there, `residual` its gradient norm, `distance` how far (in flat parameters) the run passed by it.
+    """
+
+    begin: float
+    end: float
+    time: float
+    gradient_norm: float
+    loss: float
+    vector: np.ndarray
+    critical: np.ndarray
+    residual: float
+    distance: float
+
+    @property
+    def duration(self) -> float:
+        """How long it lasted."""
+        return self.end - self.begin
+
+
+def find_plateaus(task: Task, trajectory: Trajectory, *, rise: float = 10.0, floor: float = 1e-6) -> list[Plateau]:
+    """The plateaus of a run, in order of time, from its snapshots.
+
+    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after it by a
+    factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none, because nothing
+    faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. Plateaus shorter than the spacing
+    of the snapshots are not seen.
+    """
+    if len(trajectory.times) < 3:
+        return []
+    losses, norms = (np.asarray(x) for x in _speeds(task, jnp.asarray(trajectory.snapshots)))
+    slowest, _ = find_peaks(-np.log(np.maximum(norms, floor)), prominence=np.log(rise))
+    plateaus = []
+    for i in slowest:
+        slow = norms <= rise * max(norms[i], floor)
+        begin = i - int(np.argmin(slow[i::-1])) if not slow[: i + 1].all() else -1
+        end = i + int(np.argmin(slow[i:])) if not slow[i:].all() else len(norms) - 1
+        critical, residual = nearest_critical(task, trajectory.snapshots[i])
+        plateaus.append(
+            Plateau(
+                begin=float(trajectory.times[begin + 1]),
+                end=float(trajectory.times[end]),
+                time=float(trajectory.times[i]),
+                gradient_norm=float(norms[i]),
+                loss=float(losses[i]),
+                vector=trajectory.snapshots[i],
+                critical=critical,
+                residual=residual,
+                distance=float(np.linalg.norm(critical - trajectory.snapshots[i])),
+            )
+        )
+    return plateaus
+
+
+@eqx.filter_jit
+def _speeds(task: Task, points: Float[Array, "times P"]) -> tuple[Array, Array]:
+    def one(vector: Array) -> tuple[Array, Array]:
+        local, origin = task.chart(vector)
+        loss, gradient = local.value_and_gradient(origin)
+        return loss, jnp.linalg.norm(gradient)
+
+    return jax.lax.map(one, points)
+
+
+def nearest_critical(task: Task, vector: Float[Array, " P"] | np.ndarray, steps: int = 120) -> tuple[np.ndarray, float]:
+    """A critical point of any kind near a point, by Newton's method on the gradient, and its gradient norm.
+
+    Steps are least-squares ones, at most 0.1 long, so that saddles attract like minima and degenerate points do too (there
+    the distance falls by a third a step, not quadratically).
+    """
+    end, norm = _newton(task, jnp.asarray(vector), steps)
+    return np.asarray(end), float(norm)
+
+
+@eqx.filter_jit
+def _newton(task: Task, vector: Array, steps: int) -> tuple[Array, Array]:
+    def iterate(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        point, best, least = carry
+        local, origin = task.chart(point)
+        _, gradient, hessian = local.evaluate(origin)
+        norm = jnp.linalg.norm(gradient)
+        best, least = jnp.where(norm < least, point, best), jnp.minimum(norm, least)
+        values, vectors = jnp.linalg.eigh(hessian)
+        # Directions softer than this are flat to rounding: a step along them would follow noise.
+        soft = jnp.abs(values) <= 1e-13 * jnp.max(jnp.abs(values))
+        step = -vectors @ jnp.where(soft, 0.0, vectors.T @ gradient / jnp.where(soft, 1.0, values))
+        length = jnp.linalg.norm(step)
+        return local.point(origin + step * jnp.minimum(1.0, 0.1 / jnp.maximum(length, 1e-300))), best, least
+
+    _, best, least = jax.lax.fori_loop(0, steps, iterate, (vector, vector, jnp.asarray(jnp.inf)))
+    return best, least

@@ -1,0 +1,122 @@
+"""The command line as a user meets it: real processes, real files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import xarray as xr
+
+from understudy.store import Store
+
+SMALL = ["fit", "--teacher", "3", "--student", "2", "--seeds", "3"]
+
+
+def understudy(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "understudy", *arguments], capture_output=True, text=True, timeout=300, **options
+    )
+
+
+def test_help_imports_no_array_library():
+    code = (
+        "import sys, typer.testing; from understudy.cli import app;"
+        "r = typer.testing.CliRunner().invoke(app, ['--help']); assert 'fit' in r.output;"
+        "print([m for m in ('jax', 'numpy', 'scipy', 'xarray', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--activation", "sine"], "Unknown activation 'sine'. Available: erf, relu"),
+        (["--activation", "tanh:-1"], "positive number"),
+        (["--teacher", "9", "--dim", "4"], "9 orthonormal vectors need at least 9 dimensions; received dim=4"),
+        (["--student", "0"], "positive whole number of neurons; received width=0"),
+        (["--seeds", "none"], "--seeds is a number, a list or a range; received 'none'"),
+        (["--init-std", "-1"], "--init-std must be a positive number; received -1"),
+        (["--outgoing", "frozen"], "--outgoing is 'trained' or 'fixed'; received 'frozen'"),
+    ],
+)
+def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
+    from typer.testing import CliRunner
+
+    from understudy.cli import app
+
+    done = CliRunner().invoke(app, ["fit", *arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fit_stores_reuses_extends_and_notices_damage(tmp_path):
+    first = understudy(*SMALL, "--out", str(tmp_path), "--json")
+    assert first.returncode == 0, first.stderr
+    told = json.loads(first.stdout)
+    assert set(told) == {"task", "seconds", "runs"}
+    assert set(told["runs"][0]) == {
+        "seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time",
+    }  # fmt: skip
+    assert [r["label"] for r in told["runs"]] == ["1-copy-1-average"] * 3
+    (file,) = tmp_path.glob("*.nc")
+    assert file.with_suffix(".png").exists()
+    assert file.with_suffix(".svg").exists()
+    with xr.open_dataset(file) as plain:
+        assert list(plain["seed"].values) == [0, 1, 2]
+    stamp = file.stat().st_mtime_ns
+    again = understudy(*SMALL, "--out", str(tmp_path))
+    assert "3 seeds reused" in again.stdout
+    assert file.stat().st_mtime_ns == stamp
+    more = understudy(*SMALL[:-1], "0-3", "--out", str(tmp_path))
+    assert "4 runs" in more.stdout
+    assert "3 seeds reused" in more.stdout
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    redone = json.loads(understudy(*SMALL, "--out", str(tmp_path), "--json").stdout)
+    assert [(r["seed"], r["label"]) for r in redone["runs"]] == [(i, "1-copy-1-average") for i in range(3)]
+
+
+def _started(tmp_path):
+    command = [sys.executable, "-m", "understudy", "fit", "--teacher", "8", "--student", "4", "--seeds", "5000"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    return process
+
+
+def test_interrupt_ends_within_two_seconds_and_keeps_what_is_finished(tmp_path):
+    process = _started(tmp_path)
+    limit = time.monotonic() + 240
+    while not list(tmp_path.glob("*.nc")) and time.monotonic() < limit:
+        time.sleep(0.05)
+    begun = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    waited = time.monotonic() - begun
+    assert process.returncode == 130, errors
+    assert "Interrupted" in errors
+    assert waited < 2 + 2 * os.getloadavg()[0], "two seconds on an idle machine"
+    (entry,) = Store(tmp_path).entries()
+    assert Store(tmp_path).load(entry).sizes["seed"] >= 1
+
+
+def test_kill_leaves_a_store_that_opens_and_resumes(tmp_path):
+    process = _started(tmp_path)
+    limit = time.monotonic() + 240
+    while not list(tmp_path.glob("*.nc")) and time.monotonic() < limit:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
+    (entry,) = Store(tmp_path).entries()
+    done = [int(s) for s in Store(tmp_path).load(entry)["seed"].values]
+    assert done
+    seeds = ",".join(f"{s}-{s}" for s in done)
+    command = ["fit", "--teacher", "8", "--student", "4", "--seeds", seeds, "--out", str(tmp_path)]
+    assert f"{len(done)} seeds reused" in understudy(*command).stdout

@@ -1,0 +1,41 @@
+"""What the README says is true: its Python block runs and prints what stands there, and its numbers hold."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import understudy as us
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def test_python_block_prints_what_the_readme_says():
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    said = re.findall(r"^# (.*)$", block, re.M)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(block, {})
+    assert printed.getvalue().split("\n")[:-1] == said
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return us.fit(us.Population(us.Teacher.orthonormal(8, dim=9, activation="erf"), width=4), seeds=20)
+
+
+def test_demo_numbers(demo):
+    assert {(r.certificate.kind, r.structure.label) for r in demo} == {("minimum", "3-copy-1-average")}
+    assert len(demo) == 20
+    stated = float(re.search(r"\| their loss.*?\| ([\d.]+) \|", README).group(1))
+    theory = us.theory.one_neuron("erf", teachers=5).loss
+    assert abs(stated - theory) < 1e-12
+    assert max(abs(r.loss - theory) for r in demo) < 1e-12
+    assert max(r.certificate.gradient_norm for r in demo) <= 1e-12
+
+
+def test_files_the_readme_points_to_exist():
+    for target in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
+        assert (Path(__file__).parent.parent / target).exists(), target
