@@ -1,7 +1,7 @@
 """Finds, certifies and explains what a small network learns from a bigger one.
 
-Public names load their modules on first use, so that `understudy --help` needs no array library. All numbers are float64:
-importing this package switches JAX to 64 bits.
+Public names load their modules on first use, so that `understudy --help` needs no array library. All numbers are
+float64: importing this package switches JAX to 64 bits.
 """
 
 import os as _os
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from understudy import points as points
     from understudy import tasks as tasks
     from understudy.fitting import fit as fit
-    from understudy.gaussian import interaction as interaction
+    from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep
     from understudy.networks import TwoLayer as TwoLayer
     from understudy.points import certify as certify

@@ -77,8 +77,8 @@ def fit(
     **Arguments**
 
     - `seeds`: how many, or which.
-    - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or given
-      starts: a batch of parameters, one per seed.
+    - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or
+      given starts: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
     - `watch`: called with a `Progress` as the work goes on.
 
@@ -92,7 +92,7 @@ def fit(
 
 @dataclass(frozen=True)
 class Progress:
-    """How far `fit` is: runs finished of `total`, steps taken by the lanes now running, and the furthest time reached."""
+    """How far `fit` is: runs finished of `total`, steps of the lanes now running, and the furthest time reached."""
 
     finished: int
     total: int
@@ -144,7 +144,8 @@ def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
             return starts.uniform_sphere(task, numbers)
         if not isinstance(task, Population):
             raise ValueError(
-                f"Random starts are known for Population tasks; for {type(task).__name__} pass init= a batch of parameters."
+                f"Random starts are known for Population tasks; for {type(task).__name__} pass init= a batch of "
+                "parameters."
             )
         return starts.gaussian(task, numbers, init_std) if init == "gaussian" else starts.glorot(task, numbers)
     vectors = task.flatten(init)

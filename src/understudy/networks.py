@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation
-
-
-def _as_float(x: ArrayLike) -> Array:
-    return jnp.asarray(x, float)
 
 
 class TwoLayer(eqx.Module):
@@ -31,8 +27,11 @@ class TwoLayer(eqx.Module):
     2
     """
 
-    incoming: Float[Array, "*batch n d"] = eqx.field(converter=_as_float)
-    outgoing: Float[Array, "*batch n"] | Float[Array, "*batch n m"] = eqx.field(converter=_as_float)
+    incoming: Float[Array, "*batch n d"]
+    outgoing: Float[Array, "*batch n"] | Float[Array, "*batch n m"]
+
+    def __init__(self, incoming: Any, outgoing: Any):
+        self.incoming, self.outgoing = jnp.asarray(incoming, float), jnp.asarray(outgoing, float)
 
     @property
     def width(self) -> int:

@@ -1,8 +1,8 @@
 """Results of `fit` as one labelled dataset, and the file that keeps them.
 
-A dataset holds everything that tables, figures and later analyses need, so that nothing of them has to be computed again:
-one row a seed, readable with plain xarray. A file belongs to a configuration (task, start, tolerances); running more seeds of
-it adds rows.
+A dataset holds everything that tables, figures and later analyses need, so that nothing of them has to be computed
+again: one row a seed, readable with plain xarray. A file belongs to a configuration (task, start, tolerances); running
+more seeds of it adds rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from jaxtyping import Array
 from understudy.fitting import Run
 from understudy.store import Store
 from understudy.tasks.population import Population
+from understudy.tasks.sphere import Sphere
 
 _JUMP = ("gradient_norm", "decrement", "distance", "ratio")
 
@@ -61,19 +62,19 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray) -> xr.Dataset:
     for name in _JUMP:
         data[f"jump_{name}"] = ("seed", [(t.jump or {}).get(name, np.nan) for t in trajectories])
     task = runs[0].flow_task
-    if isinstance(task, Population):
+    if isinstance(task, Population | Sphere):
         data |= _order_data(task, data["final"][1], data["snapshot"][1])
     return xr.Dataset(data, coords={"seed": [run.seed for run in runs], "time": times})
 
 
-def _order_data(task: Population, final: np.ndarray, snapshots: np.ndarray) -> dict[str, Any]:
+def _order_data(task: Population | Sphere, final: np.ndarray, snapshots: np.ndarray) -> dict[str, Any]:
     """Order parameters at the end and along the way, and the loss along the way."""
     seeds, count, size = snapshots.shape
     flat = snapshots.reshape(-1, size)
     reached = np.all(np.isfinite(flat), axis=1)
     filled = jnp.asarray(np.where(reached[:, None], flat, final[0][None]))
     losses = np.where(reached, np.asarray(_losses(task.prepared(filled), filled)), np.nan)
-    output = ("output",) if task.outputs else ()
+    output = ("output",) if isinstance(task, Population) and task.outputs else ()
     names = ("incoming", "outgoing", "norm", "student_teacher", "student_student")
     dims = (("student", "dim"), ("student", *output), ("student",), ("student", "teacher"), ("student", "student_2"))
     data: dict[str, Any] = {}
@@ -84,15 +85,16 @@ def _order_data(task: Population, final: np.ndarray, snapshots: np.ndarray) -> d
     return data | {"loss_along": (("seed", "time"), losses.reshape(seeds, count))}
 
 
-def _order(task: Population, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Weights, norms and correlations in NumPy: `order_parameters` for whole trajectories, NaN where there is nothing."""
+def _order(task: Population | Sphere, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Weights, norms and correlations in NumPy: `order_parameters` for whole trajectories; NaN stays NaN."""
     rows = vectors.reshape(len(vectors), task.width, -1)
-    w = rows[..., : task.dim]
-    fixed = task.fixed_outgoing
-    shape = (len(vectors), task.width, *task.outputs)
+    w, v = rows[..., : task.dim], np.asarray(task.teacher.incoming)
+    outputs = task.outputs if isinstance(task, Population) else ()
+    fixed = task.fixed_outgoing if isinstance(task, Population) else np.ones(task.width)
+    shape = (len(vectors), task.width, *outputs)
     a = rows[..., task.dim :].reshape(shape) if fixed is None else np.broadcast_to(np.asarray(fixed), shape)
-    v = np.asarray(task.teacher.incoming)
-    z, v = (w, v) if task.root is None else (w @ np.asarray(task.root), v @ np.asarray(task.root))
+    root = task.root if isinstance(task, Population) else None
+    z, v = (w, v) if root is None else (w @ np.asarray(root), v @ np.asarray(root))
     norms = np.linalg.norm(z, axis=-1)
     unit = z / np.where(norms > 0, norms, 1.0)[..., None]
     lengths = np.linalg.norm(v, axis=-1)
@@ -101,7 +103,7 @@ def _order(task: Population, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 @eqx.filter_jit
-def _losses(task: Population, vectors: Array) -> Array:
+def _losses(task: Population | Sphere, vectors: Array) -> Array:
     return jax.lax.map(task.value, vectors, batch_size=32)
 
 

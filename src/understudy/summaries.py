@@ -63,8 +63,12 @@ def summarise(rows: xr.Dataset, configuration: Mapping[str, Any], tolerance: flo
 
 
 def predicted_loss(label: str, configuration: Mapping[str, Any]) -> float | None:
-    """The loss theory gives for a copy-average label of an erf student with trained outgoing weights, if it gives one."""
-    if configuration.get("activation") != "erf" or configuration.get("outgoing") != "trained":
+    """The loss theory gives for a copy-average label of an erf student with trained outgoing weights, if any."""
+    if (
+        configuration.get("activation") != "erf"
+        or configuration.get("outgoing") != "trained"
+        or "sphere" in configuration
+    ):
         return None
     teachers, students = int(configuration["teacher"]), int(configuration["student"])
     one_average = re.fullmatch(r"(?:(\d+)-copy)?-?(?:(1)-average)?", label)

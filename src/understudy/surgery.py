@@ -11,12 +11,16 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.activations import Activation
-from understudy.gaussian import Covariance, pair_partials, self_partials
+from understudy.gaussian import self_partials
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import TwoLayer
+from understudy.tasks.pairs import pair_up
 from understudy.tasks.population import Population
 from understudy.theory.copy_average import copy_average
 from understudy.theory.one_neuron import NoCriticalPointError
+
+LOW_COMPRESSION = 0.75
+"""γ3 of Simsek et al. 2023: for more students than this times the teachers, copies end in the better minimum."""
 
 _NORMS = np.geomspace(0.02, 2.0, 49)
 """Norms tried for an averaging neuron, as multiples of its teachers' typical one: the optimum lies below 1 for every
@@ -29,11 +33,11 @@ def warm_start(task: Population, kind: Literal["auto", "copy-average", "copy"] =
     **Arguments**
 
     - `task`: a population task with trained outgoing weights, one output, and fewer students n than teachers k.
-    - `kind`: `"copy"`: the n teachers whose loss would be missed most; `"copy-average"`: n-1 copies, and one neuron that
-      averages the rest; `"auto"`: whichever of the two has the lower loss as a start.
+    - `kind`: `"copy"`: the n teachers that would be missed most; `"copy-average"`: n-1 copies, and one neuron that
+      averages the rest; `"auto"`: copies if n > 0.75 k, else the average.
 
     For the unit-orthonormal teacher and erf, `"copy-average"` is the exact (n-1)-copy-1-average point and `"copy"` the
-    n-copy point (Simsek et al. 2023, Section 6: they advise copies if n > 0.75 k, the average below). For any other
+    n-copy point (Simsek et al. 2023, Section 6, advise copies for n > γ3 k and the average below). For any other
     teacher, outgoing weights or input covariance this is a heuristic:
 
     - which teachers are averaged: greedily, beginning with the pair that one neuron represents best and adding the
@@ -51,12 +55,12 @@ def warm_start(task: Population, kind: Literal["auto", "copy-average", "copy"] =
         raise ValueError(f"kind is 'auto', 'copy-average' or 'copy'; received {kind!r}.")
     if n >= k or task.outputs or not task.trains_outgoing:
         raise ValueError(
-            f"A warm start makes a smaller student with one trained output from its teacher; received {n} students, {k} "
-            f"teachers, outputs {task.outputs or 1}, outgoing weights {'trained' if task.trains_outgoing else 'fixed'}."
+            f"A warm start makes a smaller student with one trained output from its teacher; received {n} students, "
+            f"{k} teachers, outputs {task.outputs or 1}, outgoing weights "
+            f"{'trained' if task.trains_outgoing else 'fixed'}."
         )
     if kind == "auto":
-        starts = [warm_start(task, "copy-average"), warm_start(task, "copy")]
-        return min(starts, key=lambda start: float(task.loss(start)))
+        kind = "copy" if n > LOW_COMPRESSION * k else "copy-average"
     if task.teacher.is_unit_orthonormal and task.root is None and task.activation == task.teacher.activation:
         exact = (1,) * n if kind == "copy" else (*(1,) * (n - 1), k - n + 1)
         try:
@@ -86,14 +90,15 @@ class _View:
         seen = self._seen(self.v)
         self.lengths = np.linalg.norm(seen, axis=1)
         scale = task.teacher.activation.steepness, task.activation.steepness
-        self.nodes = nodes_needed(max(scale) * 2.2 * float(self.lengths.max()))
+        self.resolution = max(scale) * float(_NORMS[-1]) * float(self.lengths.max())
+        self.nodes = nodes_needed(self.resolution)
         sigma = task.teacher.activation
         pairs = self._value(sigma, sigma, seen, seen)
         np.fill_diagonal(pairs, np.asarray(self_partials(sigma, jnp.asarray(self.lengths**2), self.nodes).value))
         self.gram = np.outer(self.b, self.b) * pairs
 
     def _value(self, first: Activation, second: Activation, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return np.array(_interactions(first, second, _covariance(p, q), self.nodes))
+        return np.array(_interactions(first, second, jnp.asarray(p), jnp.asarray(q), self.resolution))
 
     def _seen(self, w: np.ndarray) -> np.ndarray:
         return w if self.root is None else w @ self.root
@@ -155,14 +160,6 @@ class _View:
         return TwoLayer(jnp.asarray(incoming), jnp.asarray(outgoing))
 
 
-@partial(jax.jit, static_argnames=("first", "second", "nodes"))
-def _interactions(first: Activation, second: Activation, c: Covariance, nodes: int) -> Array:
-    return pair_partials(first, second, c, nodes).value
-
-
-def _covariance(p: np.ndarray, q: np.ndarray) -> Covariance:
-    q11, q22 = np.sum(p**2, axis=1)[:, None], np.sum(q**2, axis=1)[None, :]
-    q12 = p @ q.T
-    q11, q22 = np.broadcast_to(q11, q12.shape), np.broadcast_to(q22, q12.shape)
-    determinant = np.maximum(q11 * q22 - q12**2, 0.0)
-    return Covariance(*(jnp.asarray(x) for x in (q11, q12, q22, determinant)))
+@partial(jax.jit, static_argnames=("first", "second", "resolution"))
+def _interactions(first: Activation, second: Activation, p: Array, q: Array, resolution: float) -> Array:
+    return pair_up(first, second, p, q, resolution).partials.value

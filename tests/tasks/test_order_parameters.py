@@ -146,16 +146,14 @@ def test_one_dimension_more_leaves_a_sign():
     order = order_parameters(task, student(4, 4))
     found = constraints(teacher, order)
     np.testing.assert_allclose(found.box, 0, atol=1e-14)
-    assert np.all(found.ball > 1e-3)
+    assert np.all(found.ball > 1e-4)
     back = order_parameters(task, reconstruct(teacher, order))
     np.testing.assert_allclose(back.student_student, order.student_student, rtol=0, atol=1e-12)
     # Two students outside on the same line, with a correlation strictly inside the box, need a second dimension.
     u = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]])
     inside = OrderParameters(jnp.ones(2), jnp.asarray(u), jnp.asarray([[1.0, 0.1], [0.1, 1.0]]), jnp.ones(2))
     assert np.all(constraints(teacher, inside).box >= 0)
-    with pytest.raises(
-        ValueError, match="in dimension 4: outside the teachers' span 2 dimensions are needed and 1 are"
-    ):
+    with pytest.raises(ValueError, match="in dimension 4: outside .* span 2 dimensions are needed and 1 are"):
         reconstruct(teacher, inside)
     assert reconstruct(Teacher.orthonormal(3, 5), inside).dim == 5
 
@@ -166,7 +164,7 @@ def made_up(u, rho):
 
 
 def test_three_students_inside_every_box_and_yet_nowhere():
-    """Appendix D.3: pairwise -0.9 is allowed for each pair, but three unit vectors cannot all point away from another."""
+    """Appendix D.3: pairwise -0.9 is allowed for each pair, but three vectors cannot all point away from each other."""
     rho = np.full((3, 3), -0.9) + 1.9 * np.eye(3)
     order = made_up(np.zeros((3, 2)), rho)
     teacher = Teacher.orthonormal(2, 10)

@@ -345,7 +345,7 @@ def test_a_dense_hessian_that_would_not_fit_is_refused():
 
 @pytest.mark.parametrize("norm", [0.4, 2.4, 8.0])
 def test_nodes_follow_the_norms(norm):
-    """A student by series and by quadrature, against the trapezoid rule over the plane, off by e^(-2π (π/16) 26) = 1e-14."""
+    """A student by series and by quadrature, against the trapezoid rule over the plane: e^(-2π (π/16) 26) = 1e-14."""
     task = Population(Teacher([[1.0, 0.0]], [1.3], "tanh"), 1)
     w = norm * np.array([0.6, 0.8])
     nodes = np.arange(-250, 251) / 26
@@ -409,7 +409,7 @@ def test_students_exactly_at_kinked_teachers(name, orthonormal):
 
 
 def test_the_hessian_near_parallel_rectifiers_keeps_its_digits():
-    """At an angle of 1e-7 in the plane, against the formula ∂_pq = G_12 I + (p q⊥ᵀ + q p⊥ᵀ)/(2π s) done in 40 digits."""
+    """At an angle of 1e-7 in the plane, against ∂_pq = G_12 I + (p q⊥ᵀ + q p⊥ᵀ)/(2π s) done in 40 digits."""
     theta = 1e-7
     p, q = (
         np.array([1.0, 0.5]),

@@ -16,7 +16,7 @@ from understudy.commands.claims import fail
 if TYPE_CHECKING:
     import xarray as xr
 
-    from understudy.tasks.population import Population
+    from understudy.tasks import Population, Sphere
 
 RUN_KEYS = ("seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time")
 
@@ -28,6 +28,7 @@ def fit(
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
     outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "trained",
+    sphere: Annotated[bool, typer.Option("--sphere", help="Unit-norm students and teachers; hermite:ρ only.")] = False,
     init_std: Annotated[float, typer.Option(help="Standard deviation of the initial weights.")] = 0.1,
     init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
     tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
@@ -51,6 +52,8 @@ def fit(
         "init_std": init_std,
         "tolerance": tolerance,
     }
+    if sphere:
+        configuration["sphere"] = True
     if not json_:
         _say(
             f"[bold]{activation}[/], {teacher} teachers, {student} students, "
@@ -79,19 +82,21 @@ def fit(
             _say("Figure: " + ", ".join(str(p) for p in paths))
 
 
-def make_task(configuration: dict[str, Any]) -> Population:
+def make_task(configuration: dict[str, Any]) -> Population | Sphere:
     """The task a configuration describes."""
-    from understudy.tasks import Population
+    from understudy.tasks import Population, Sphere
     from understudy.teachers import Teacher
 
     c = configuration
     if c["outgoing"] not in ("trained", "fixed"):
         raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
     teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])
+    if c.get("sphere"):
+        return Sphere(teacher, c["student"])
     return Population(teacher, c["student"], outgoing="trained" if c["outgoing"] == "trained" else 1.0)
 
 
-def compute_rows(task: Population, configuration: dict[str, Any], seeds: list[int]) -> xr.Dataset:
+def compute_rows(task: Population | Sphere, configuration: dict[str, Any], seeds: list[int]) -> xr.Dataset:
     """Run these seeds and return their rows; used by sweeps."""
     from understudy.dynamics import FlowOptions
     from understudy.fitting import fit as run
@@ -103,7 +108,7 @@ def compute_rows(task: Population, configuration: dict[str, Any], seeds: list[in
 
 
 def _collect(
-    task: Population, configuration: dict[str, Any], numbers: list[int], out: Path | None, quiet: bool
+    task: Population | Sphere, configuration: dict[str, Any], numbers: list[int], out: Path | None, quiet: bool
 ) -> tuple[xr.Dataset, int]:
     """Rows of all seeds: stored ones are reused, the others computed in a thread while progress is shown and kept."""
     import xarray as xr
@@ -260,8 +265,8 @@ def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float
     console.print(table)
     again = f", {reused} seeds reused from the store" if reused else ""
     console.print(
-        f"{rows.sizes['seed']} runs in {seconds:.1f} s{again}. least λ: least Hessian eigenvalue; |∇L|: largest gradient "
-        "norm; time: median flow time.",
+        f"{rows.sizes['seed']} runs in {seconds:.1f} s{again}. least λ: least Hessian eigenvalue; |∇L|: largest "
+        "gradient norm; time: median flow time.",
         highlight=False,
     )
 

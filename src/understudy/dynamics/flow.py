@@ -1,8 +1,8 @@
 """Gradient flow dθ/dt = -∇L(θ) for many seeds at once, from start to critical point.
 
-Lanes of a fixed number are advanced together by compiled chunks of Rosenbrock steps; a lane whose run has ended takes the next
-start. Between chunks the host looks at lanes whose gradient has become small and tries to leave the flow for Newton's
-method (see `jump`). Nothing else decides where a run ends.
+Lanes of a fixed number are advanced together by compiled chunks of Rosenbrock steps; a lane whose run has ended takes
+the next start. Between chunks the host looks at lanes whose gradient has become small and tries to leave the flow for
+Newton's method (see `jump`). Nothing else decides where a run ends.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Lanes(NamedTuple):
 class Trajectory:
     """One run of the flow: where it ended, why, and what was kept on the way.
 
-    `times`, `snapshots`: the snapshot times that the run reached, and the parameters then. `jump` tells of the jump that
-    ended the flow, if one did: its departure time is `time`, `flow_end` the last point of the flow itself.
+    `times`, `snapshots`: the snapshot times that the run reached, and the parameters then. `jump` tells of the jump
+    that ended the flow, if one did: its departure time is `time`, `flow_end` the last point of the flow itself.
     `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
     """
 

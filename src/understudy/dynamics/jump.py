@@ -1,9 +1,10 @@
 """Leaving the flow for Newton's method, but only where the flow can be shown to end where Newton does.
 
 Let δ = √(gᵀH⁻¹g) be the Newton decrement at θ. If H(θ + s) ⪰ ½H(θ) for every s in the ellipsoid ‖s‖_H ≤ 4δ, then on its
-boundary L(θ + s) ≥ L(θ) - δ‖s‖_H + ¼‖s‖²_H ≥ L(θ), so the gradient flow, along which L falls, cannot leave the ellipsoid; L is
-strictly convex in it, so flow and Newton converge to the same, only minimum there. The condition is checked where it
-is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the softest directions of H.
+boundary L(θ + s) ≥ L(θ) - δ‖s‖_H + ¼‖s‖²_H ≥ L(θ), so the gradient flow, along which L falls, cannot leave the
+ellipsoid; L is strictly convex in it, so flow and Newton converge to the same, only minimum there. The condition is
+checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the
+softest directions of H.
 Directions along which a continuous symmetry keeps the loss constant are taken out first (H is lifted along them).
 """
 
@@ -88,8 +89,8 @@ class _Search(NamedTuple):
 def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     """Check the condition at `departure` and, if it holds, follow Newton's method to rounding.
 
-    One loop: first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass evaluates the task at
-    one point and factorises one matrix, so that the task's Hessian is compiled once.
+    One loop: first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass evaluates the task
+    at one point and factorises one matrix, so that the task's Hessian is compiled once.
     """
     size = departure.shape[0]
     soft = min(SOFT_DIRECTIONS, size)
@@ -141,7 +142,9 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     ratio = length / jnp.maximum(4 * last.decrement, 1e-300)
     # At the rounding level of the gradient both are noise, and a jump of that size needs no ellipsoid.
     inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(last.best)))
-    good = last.convex & inside & jnp.isfinite(last.norm)
+    # Newton's method must have come to rounding (as the certificate has it): in twelve steps it may have overshot.
+    rounding = 1e3 * jnp.finfo(float).eps * jnp.abs(last.hessian).max() * (1 + jnp.abs(last.best).max())
+    good = last.convex & inside & (last.norm <= jnp.maximum(1e-11, rounding))
     return Jump(good, last.best, last.loss, last.norm, last.decrement, jnp.linalg.norm(travelled), ratio)
 
 

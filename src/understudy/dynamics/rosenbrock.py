@@ -1,12 +1,13 @@
 """One step of Rodas5P, a stiffly accurate Rosenbrock method of order 5 with an embedded method of order 4.
 
-A Rosenbrock step solves linear systems with one matrix, W = I/(γh) + H for the gradient flow dθ/dt = -∇L(θ), H the Hessian of L:
-no iteration that could fail, and one factorisation a step. H is symmetric, so the factorisation is Cholesky's; it
-exists as long as h is short of the time in which an unstable direction grows by e^(1/γ), which accuracy demands anyway.
+A Rosenbrock step solves linear systems with one matrix, W = I/(γh) + H for the gradient flow dθ/dt = -∇L(θ), H the
+Hessian of L: no iteration that could fail, and one factorisation a step. H is symmetric, so the factorisation is
+Cholesky's; it exists as long as h is short of the time in which an unstable direction grows by e^(1/γ), which accuracy
+demands anyway.
 
-**Reference**: G. Steinebach 2023, "Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the Julia
-Differential Equations package", BIT Numerical Mathematics 63. Coefficients in the transformed form (k_i scaled so that
-no product with H occurs in the stages), with its dense output of order 4.
+**Reference**: G. Steinebach 2023, "Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within
+the Julia Differential Equations package", BIT Numerical Mathematics 63. Coefficients in the transformed form (k_i
+scaled so that no product with H occurs in the stages), with its dense output of order 4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Minibatch training of any network, all seeds at once: one compiled scan over the steps of an epoch.
 
-Every array of parameters has a leading axis for the seeds; a seed sees its own order of the data, which does not depend on how
-many others there are.
+Every array of parameters has a leading axis for the seeds; a seed sees its own order of the data, which does not
+depend on how many others there are.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def train(
 ) -> Iterator[tuple[int, Any, np.ndarray]]:
     """Train one network a seed; yields (epoch, parameters with a leading seed axis, mean batch cost of each seed) after each.
 
-    `networks[i]` is where seed `seeds[i]` starts; the order of the data is drawn from (seed, epoch). What is left over when
-    the data do not divide into batches is left out of that epoch.
+    `networks[i]` is where seed `seeds[i]` starts; the order of the data is drawn from (seed, epoch). What is left over
+    when the data do not divide into batches is left out of that epoch.
     """
     if len(networks) != len(seeds) or not networks:
         raise ValueError(f"Training needs one network for each seed; received {len(networks)} and {len(seeds)} seeds.")

@@ -60,14 +60,15 @@ def uniform_sphere(task: Sphere, seeds: int | Sequence[int]) -> TwoLayer:
 def split_cone(task: Sphere, seeds: int | Sequence[int], least: float) -> TwoLayer:
     """Student i uniform on the part of the sphere where w_i·v_i > `least` ≥ 0, for n ≤ k (Ottlik, Lemma 3.2).
 
-    The cosine u of the angle to the teacher has density ∝ (1 - u²)^((d-3)/2) on (least, 1); it is drawn by inverting the
-    distribution function of u², a Beta(½, (d-1)/2) variable.
+    The cosine u of the angle to the teacher has density ∝ (1 - u²)^((d-3)/2) on (least, 1); it is drawn by inverting
+    the distribution function of u², a Beta(½, (d-1)/2) variable.
     """
     if not 0 <= least < 1:
         raise ValueError(f"The least cosine to the own teacher is in [0, 1); received {least!r}.")
     if task.width > task.teacher.width:
         raise ValueError(
-            f"Every student needs a teacher of its own: {task.width} students cannot split {task.teacher.width} teachers."
+            f"Every student needs a teacher of its own: {task.width} students cannot split "
+            f"{task.teacher.width} teachers."
         )
     own = np.asarray(task.teacher.incoming)[: task.width]
     square = stats.beta(0.5, (task.dim - 1) / 2)

@@ -30,7 +30,8 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
             f"{rows.sizes['seed']} seeds",
             fontsize=13,
         )
-        top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1])
+        halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1])
+        top, bottom = halves
         panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
         _losses(panels[0], rows, lines)
         for panel, line, colour in zip(panels[1:], shown, COLOURS, strict=False):

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# The palette of Okabe and Ito (2008), made for the common colour deficiencies; without its yellow, which vanishes on white.
+# The palette of Okabe and Ito (2008), made for the common colour deficiencies; without its yellow, which vanishes on
+# white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
 STYLE: dict[Any, Any] = {

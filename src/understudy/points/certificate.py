@@ -58,6 +58,11 @@ class Certificate:
 
 
 @eqx.filter_jit
+def _slope(task: Task, vector: Array) -> tuple[Array, Array]:
+    return task.value_and_gradient(vector)
+
+
+@eqx.filter_jit
 def _evaluate(task: Task, vector: Array) -> Evaluation:
     return task.evaluate(vector)
 
@@ -89,7 +94,7 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
     if isinstance(task, Sphere):
         task, vector = task.chart(vector)
     if task.size > DENSE:
-        return _matrix_free(task, vector, tolerance, diverging)
+        return _matrix_free(task, vector, outside, tolerance, diverging)
     return _dense(task, np.asarray(vector), outside, tolerance, diverging)
 
 
@@ -143,8 +148,9 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
         higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold)
         evidence.append(
-            f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius {higher.radii} "
-            f"around the point: lowest {higher.lowest}, highest {higher.highest}, rounding {higher.noise:.0e}"
+            f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius "
+            f"{higher.radii} around the point: lowest {higher.lowest}, highest {higher.highest}, rounding "
+            f"{higher.noise:.0e}"
         )
         flat = zeros if higher.finding == "flat" else explained
         kind = "minimum"
@@ -188,32 +194,30 @@ def _zero_threshold(
 ) -> tuple[float, float, int]:
     """How large the computed value of an eigenvalue that is truly zero at the true critical point can be.
 
-    Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F), the error of series and quadrature
-    (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last take
-    Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If that is
-    less than each of these eigenvalues, Newton's method contracts and the critical point is within 2‖s‖ (Kantorovich);
-    around a degenerate point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so it is noticed: the
-    direction is then taken for a zero mode, and counted as unsure. Also returned: the length of the step.
+    Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F), the error of series and
+    quadrature (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last
+    take Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If
+    that is less than each of these eigenvalues, Newton's method contracts and the critical point is within 2‖s‖
+    (Kantorovich). Around a degenerate point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so
+    it is noticed; the direction then counts as a zero mode, an unsure one. Also returned: the length of the step, and
+    how many directions are unsure.
     """
     rounding = 16 * np.sqrt(len(values)) * np.finfo(float).eps * float(np.linalg.norm(hessian))
     if not getattr(task, "closed_form", True):
         rounding += 1e-12 * float(np.abs(hessian).max())
     order = np.argsort(-np.abs(values))
     along = vectors.T @ gradient
-    sure = int(np.sum(np.abs(values) > rounding))
-    above, length = sure, 0.0
+    above = sure = int(np.sum(np.abs(values) > rounding))
     while sure:
         kept = order[:sure]
         step = vectors[:, kept] @ (along[kept] / values[kept])
-        length = length or float(np.linalg.norm(step))
         moved = np.asarray(_evaluate(task, jnp.asarray(vector - step)).hessian)
         change = 4 * _largest(moved - hessian) if np.all(np.isfinite(moved)) else np.inf
         if rounding + change < np.abs(values[kept[-1]]):
-            return rounding + change, length, above - sure
-        # Of many, the soft half first: they are what a long step consists of.
-        soft = int(np.sum(np.abs(values[kept]) > min(rounding + change, 10 * np.abs(values[kept[-1]]))))
-        sure = min(sure - 1, soft)
-    return max(rounding, float(np.abs(values).max(initial=0.0))), length, above
+            return rounding + change, float(np.linalg.norm(step)), above - sure
+        # The softest directions make the step long: without them the change may be small.
+        sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
+    return max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above
 
 
 def _largest(matrix: np.ndarray) -> float:
@@ -288,13 +292,23 @@ def _without_spectrum(loss: float, norm: float, kind: Kind, evidence: list[str],
     )
 
 
-def _matrix_free(task: Task, vector: Array, tolerance: float, diverging: str | None) -> Certificate:
+def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, diverging: str | None) -> Certificate:
     """The verdict from the lower end of the spectrum: enough to tell a minimum from a strict saddle."""
-    loss, gradient = task.value_and_gradient(vector)
+    loss, gradient = _slope(task, vector)
     norm = float(jnp.linalg.norm(gradient))
+    kinks = _kinks(task, np.asarray(vector))
+    if kinks or not np.isfinite(norm):
+        words = kinks or ["the gradient is not finite here"]
+        return _without_spectrum(float(loss), norm, "diverging" if diverging else "unconverged", words, diverging)
     values, _ = lowest_eigenpairs(task, vector, 12)
+    multiplicities = np.ones(len(values), int)
+    if outside:
+        extra = np.linalg.eigvalsh(np.asarray(task.orthogonal_hessian(vector)))  # type: ignore[attr-defined]
+        values, order = _sorted(np.concatenate([values, extra]))
+        multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
     threshold = 1e-8 * max(1.0, float(np.abs(values).max()))
-    index, zeros = int(np.sum(values < -threshold)), int(np.sum(np.abs(values) <= threshold))
+    index = int(multiplicities[values < -threshold].sum())
+    zeros = int(multiplicities[np.abs(values) <= threshold].sum())
     evidence = [f"the 12 lowest eigenvalues of {task.size}, by Lanczos to {threshold:.0e}; index is a lower bound"]
     kind: Kind = "minimum"
     if diverging:
@@ -316,7 +330,7 @@ def _matrix_free(task: Task, vector: Array, tolerance: float, diverging: str | N
         least_eigenvalue=float(values[0]),
         index=index,
         zeros=zeros,
-        positives=task.size - index - zeros,
+        positives=task.size + outside * getattr(task, "width", 0) - index - zeros,
         threshold=threshold,
         explained=0,
         unexplained=zeros,
@@ -324,5 +338,5 @@ def _matrix_free(task: Task, vector: Array, tolerance: float, diverging: str | N
         method="matrix-free",
         evidence=tuple(evidence),
         eigenvalues=values,
-        multiplicities=np.ones(len(values), int),
+        multiplicities=multiplicities,
     )

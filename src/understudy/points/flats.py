@@ -7,8 +7,8 @@
 - *dead neuron*: with a zero outgoing weight the incoming vector is free.
 - *silent neuron*: with σ(0) = 0 and a zero incoming vector the outgoing weight is free.
 
-A neuron that is in two of the last three families sits where two flat sets cross; the sum of their tangents is not the tangent
-of anything, so there nothing is explained and the higher-order test decides.
+A neuron that is in two of the last three families sits where two flat sets cross; the sum of their tangents is not the
+tangent of anything, so there nothing is explained and the higher-order test decides.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 At a critical point with Hessian H ⪰ 0 split the space into the null space Z of H and its complement Y. For small z ∈ Z
 there is one y(z) = O(|z|²) with ∇_Y L(θ + z + y) = 0, and θ is a minimum of L if and only if 0 is one of
-ψ(z) = L(θ + z + y(z)) - L(θ) (splitting lemma). ψ is evaluated on small spheres in Z, and its lowest value is searched for
-by descent on the sphere.
+ψ(z) = L(θ + z + y(z)) - L(θ) (splitting lemma). ψ is evaluated on small spheres in Z, and its lowest value is searched
+for by descent on the sphere.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Finding = Literal["descends", "rises", "level", "flat", "undecided"]
 class HigherOrder:
     """Evidence along `dimension` zero directions.
 
-    `radii`: amplitudes tried; `lowest`, `highest`: extreme values of ψ on each sphere (NaN where y(z) was not found near z,
-    so that the sphere is too large); `noise`: rounding level of ψ; `order`: exponent of the lowest value in the radius (3
-    for a cubic descent). `finding`:
+    `radii`: amplitudes tried; `lowest`, `highest`: extreme values of ψ on each sphere (NaN where y(z) was not found
+    near z, so that the sphere is too large); `noise`: rounding level of ψ; `order`: exponent of the lowest value in
+    the radius (3 for a cubic descent). `finding`:
 
-    - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and nowhere
-      above noise on a smaller one;
+    - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and
+      nowhere above noise on a smaller one;
     - `rises`: ψ > noise everywhere on at least two spheres, and nowhere below -noise on a smaller one;
     - `flat`: |ψ| ≤ noise everywhere; `level`: ψ ≥ -noise, with zeros: no way down, but no isolated minimum;
     - `undecided`: anything else.

@@ -19,8 +19,8 @@ from understudy.tasks.task import Task
 class Plateau:
     """A stretch of slow motion: it is slowest at `time`, and within `rise` of that speed from `begin` to `end`.
 
-    `gradient_norm`, `loss`, `vector`: at the slowest kept moment. `critical`: the critical point Newton's method finds from
-    there, `residual` its gradient norm, `distance` how far (in flat parameters) the run passed by it.
+    `gradient_norm`, `loss`, `vector`: at the slowest kept moment. `critical`: the critical point Newton's method finds
+    from there, `residual` its gradient norm, `distance` how far (in flat parameters) the run passed by it.
     """
 
     begin: float
@@ -42,10 +42,10 @@ class Plateau:
 def find_plateaus(task: Task, trajectory: Trajectory, *, rise: float = 10.0, floor: float = 1e-6) -> list[Plateau]:
     """The plateaus of a run, in order of time, from its snapshots.
 
-    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after it by a
-    factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none, because nothing
-    faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. Plateaus shorter than the spacing
-    of the snapshots are not seen.
+    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after
+    it by a factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none,
+    because nothing faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. Plateaus
+    shorter than the spacing of the snapshots are not seen.
     """
     if len(trajectory.times) < 3:
         return []
@@ -86,8 +86,8 @@ def _speeds(task: Task, points: Float[Array, "times P"]) -> tuple[Array, Array]:
 def nearest_critical(task: Task, vector: Float[Array, " P"] | np.ndarray, steps: int = 120) -> tuple[np.ndarray, float]:
     """A critical point of any kind near a point, by Newton's method on the gradient, and its gradient norm.
 
-    Steps are least-squares ones, at most 0.1 long, so that saddles attract like minima and degenerate points do too (there
-    the distance falls by a third a step, not quadratically).
+    Steps are least-squares ones, at most 0.1 long, so that saddles attract like minima and degenerate points do too
+    (there the distance falls by a third a step, not quadratically).
     """
     end, norm = _newton(task, jnp.asarray(vector), steps)
     return np.asarray(end), float(norm)

@@ -35,8 +35,9 @@ def sphere_structure(task: Sphere, parameters: TwoLayer) -> Structure:
     - *copy*: w = ±v_j (+ only, for odd degrees); *same-copy*: several students copy one teacher.
     - *average*: equal shares of two or more teachers; *same-average*: several students at one average.
     - *balance-pair*: two orthogonal averages of the same two teachers.
-    - *tight-pair*: two students symmetric about a teacher v_j, in the plane of v_j and another teacher; *outside-pair*: in a plane
-      of v_j and a direction orthogonal to all teachers; *split-pair*: symmetric about v_j in another plane.
+    - *tight-pair*: two students symmetric about a teacher v_j, in the plane of v_j and another teacher;
+      *outside-pair*: in a plane of v_j and a direction orthogonal to all teachers; *split-pair*: symmetric about v_j
+      in another plane.
     - *leaning-pair*: two students in the plane of two teachers that are neither symmetric nor orthogonal.
     - *idle*: orthogonal to every teacher that no other student copies, so that no force acts on it (ρ > 2).
     - *other*: none of these.

@@ -13,7 +13,8 @@ from understudy.tasks.population import Population
 Role = Literal["copy", "average", "perturbed copy", "near average", "duplicate", "dead", "other"]
 
 EXACT = 1e-6
-"""Relative distance up to which a neuron is a copy or an average, and not near one: polished points are off by about 1e-14 /
+"""Relative distance up to which a neuron is a copy or an average, and not near one: polished points are off by
+about 1e-14 /
 least eigenvalue, perturbed ones by 1e-2 or more."""
 
 
@@ -41,11 +42,13 @@ class Structure:
 def structure(task: Population, parameters: TwoLayer) -> Structure:
     """Read off a student what it copies and what it averages.
 
-    A neuron is a *copy* of teacher j if w_i = ±v_j and a_i = ±b_j (for homogeneous activations: the same up to rescaling), an
-    *average* of a group of ℓ ≥ 2 teachers if w_i is along Σ_{j in group} ±b_j v_j, both to a relative 1e-6. Near misses:
-    a *perturbed copy* has more than half of its squared length along one teacher (u_ij² > ½), a *near average* has no
-    such teacher but lies mostly (u² summed > ½) in the span of two or more that all have the same sign of b_j u_ij.
+    A neuron is a *copy* of teacher j if w_i = ±v_j and a_i = ±b_j (for homogeneous activations: the same up to
+    rescaling), an *average* of a group of ℓ ≥ 2 teachers if w_i is along Σ_{j in group} ±b_j v_j, both to a relative
+    1e-6. Near misses: a *perturbed copy* has more than half of its squared length along one teacher (u_ij² > ½), a
+    *near average* has no such teacher but lies mostly (u² summed > ½) in the span of two or more that all have the
+    same sign of b_j u_ij.
     """
+    task, parameters, _ = task.reduce(parameters)
     w = np.asarray(parameters.incoming, float)
     a = np.asarray(parameters.outgoing, float).reshape(len(w), -1)
     v = np.asarray(task.teacher.incoming, float)

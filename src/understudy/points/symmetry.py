@@ -1,4 +1,4 @@
-"""When two points are one: the same up to permutation, signs and scale of neurons, or up to the teacher's own symmetry."""
+"""When two points are one: up to permutation, signs and scale of neurons, or up to the teacher's own symmetry."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def point_distance(task: Population, first: TwoLayer, second: TwoLayer) -> float
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that ended in one point, up to symmetry: their positions in the result set, the first one standing for all."""
+    """Runs that ended in one point, up to symmetry: their positions in the result set, the first standing for all."""
 
     kind: str
     label: str
@@ -60,9 +60,9 @@ class Group:
 def group_runs(runs: Any, *, tolerance: float = 1e-7) -> list[Group]:
     """Group results by the point they ended in, most frequent first.
 
-    Two results are one if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`): all are invariant
-    under permutations and signs of students and under every symmetry of the teacher, which moves copies from one
-    teacher to another.
+    Two results are one if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`): all are
+    invariant under permutations and signs of students and under every symmetry of the teacher, which moves copies from
+    one teacher to another.
     """
     groups: list[list[int]] = []
     for i, run in enumerate(runs):

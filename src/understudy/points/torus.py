@@ -1,17 +1,18 @@
 """All critical points of two students on the circle: found, proved complete, counted.
 
-For d = 2 and n = 2 the sphere task is a function of two angles, L(φ_1, φ_2) = r p(φ_1 - φ_2) - Σ_ij p(φ_i - ψ_j), p = cos^ρ, on a
-torus (of period π for even ρ, where ±w are the same). The search is exhaustive, not a multi-start:
+For d = 2 and n = 2 the sphere task is a function of two angles, L(φ_1, φ_2) = r p(φ_1 - φ_2) - Σ_ij p(φ_i - ψ_j), p =
+cos^ρ, on a torus (of period π for even ρ, where ±w are the same). The search is exhaustive, not a multi-start:
 
-- p is a cosine series with positive coefficients, so |p⁽ᵏ⁾| ≤ b_k = Σ_m a_m m^k, which bounds how fast the gradient g and its
-  Jacobian J can change.
-- A square with centre c and half-width h has no zero of g if |g_i(c)| > Σ_j |J_ij| h + ½Mh² for an i, M = (k + 4r)b_3, or if the
-  same holds for Yg with Y = J(c)⁻¹ (then J is replaced by the identity and M by |Y|M).
+- p is a cosine series with positive coefficients, so |p⁽ᵏ⁾| ≤ b_k = Σ_m a_m m^k, which bounds how fast the gradient g
+  and its Jacobian J can change.
+- A square with centre c and half-width h has no zero of g if |g_i(c)| > Σ_j |J_ij| h + ½Mh² for an i, M = (k + 4r)b_3,
+  or if the same holds for Yg with Y = J(c)⁻¹ (then J is replaced by the identity and M by |Y|M).
 - Around a zero with invertible J no second one is closer (in each angle) than R = 1/(‖J⁻¹‖_∞ M).
-- Squares that are neither excluded nor inside such a neighbourhood are cut in four. What is left at the end can only lie
-  around degenerate zeros; there the winding number of g tells the index.
+- Squares that are neither excluded nor inside such a neighbourhood are cut in four. What is left at the end can only
+  lie around degenerate zeros; there the winding number of g tells the index.
 
-If nothing is left, the list is complete. In any case the indices must add up to 0, the Euler characteristic of the torus.
+If nothing is left, the list is complete. In any case the indices must add up to 0, the Euler characteristic of the
+torus.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _ROUNDING = 1e-12
 class TorusPoint:
     """A critical point: both angles, loss, eigenvalues of the Hessian, and its index as a zero of the gradient.
 
-    `radius`: no other zero within this distance in each angle; 0 for a degenerate point, where the search has left squares
-    that reach as far as `unresolved`.
+    `radius`: no other zero within this distance in each angle; 0 for a degenerate point, where the search has left
+    squares that reach as far as `unresolved`.
     """
 
     angles: tuple[float, float]
@@ -87,7 +88,8 @@ def search_torus(task: Sphere, *, grid: int = 64, depth: int = 9) -> TorusSearch
     """
     if task.width != 2 or task.dim != 2:
         raise ValueError(
-            f"The search on the torus is for two students in dimension 2; received {task.width} in dimension {task.dim}."
+            f"The search on the torus is for two students in dimension 2; received {task.width} in dimension "
+            f"{task.dim}."
         )
     field_ = _Field(task)
     period = math.pi if task.degree % 2 == 0 else 2 * math.pi

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -53,27 +55,25 @@ def loss_from_order_parameters(task: Population, order: OrderParameters) -> Floa
     unordered pair of students counted twice (Eq. 10 and 25 of Simsek et al. 2023 print a further factor 2, which holds
     only if the sum runs over i < i').
     """
-    r, u, rho, a = order
     v = task.teacher.incoming if task.root is None else task.teacher.incoming @ task.root
-    lengths, b = jnp.linalg.norm(v, axis=1), task.teacher.outgoing
-    scale = max(
-        float(jnp.max(r)) * task.activation.steepness, float(jnp.max(lengths)) * task.teacher.activation.steepness
-    )
-    nodes = nodes_needed(scale)
-    a, b = a.reshape(len(r), -1), b.reshape(len(lengths), -1)
-    clipped = jnp.clip(rho, -1.0, 1.0)
+    lengths = jnp.linalg.norm(v, axis=1)
+    student, teacher = task.activation.steepness, task.teacher.activation.steepness
+    largest = max(1.0, student * float(jnp.max(order.norms)), teacher * float(jnp.max(lengths)))
+    nodes = nodes_needed(2.0 ** math.ceil(math.log2(largest)))  # few numbers of nodes: code is compiled few times
+    return _loss(task, order, lengths, nodes)
+
+
+@eqx.filter_jit
+def _loss(task: Population, order: OrderParameters, lengths: Float[Array, " k"], nodes: int) -> Float[Array, ""]:
+    r, u, rho, a = order
+    a, b = a.reshape(len(r), -1), task.teacher.outgoing.reshape(len(lengths), -1)
     own = self_partials(task.activation, r**2, nodes).value
-    students = pair_partials(
-        task.activation, task.activation, Covariance.from_correlation(r[:, None], r[None, :], clipped), nodes
-    ).value
+    between = Covariance.from_correlation(r[:, None], r[None, :], jnp.clip(rho, -1.0, 1.0))
+    students = pair_partials(task.activation, task.activation, between, nodes).value
     index = jnp.arange(len(r))
     students = students.at[index, index].set(own)
-    teachers = pair_partials(
-        task.activation,
-        task.teacher.activation,
-        Covariance.from_correlation(r[:, None], lengths[None, :], jnp.clip(u, -1.0, 1.0)),
-        nodes,
-    ).value
+    towards = Covariance.from_correlation(r[:, None], lengths[None, :], jnp.clip(u, -1.0, 1.0))
+    teachers = pair_partials(task.activation, task.teacher.activation, towards, nodes).value
     return jnp.sum((a @ a.T) * students) - 2 * jnp.sum((a @ b.T) * teachers) + task.constant
 
 

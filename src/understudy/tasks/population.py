@@ -79,7 +79,8 @@ class Population(Task):
                 f"With {teacher.activation.name} every teacher neuron needs inputs of positive variance; under this "
                 "covariance one of them has none."
             )
-        self.resolution = _resolution(teacher.activation.steepness * float(np.max(np.linalg.norm(np.asarray(v), axis=1))))
+        longest = float(np.max(np.linalg.norm(np.asarray(v), axis=1)))
+        self.resolution = _resolution(teacher.activation.steepness * longest)
         self.constant = _own_energy(teacher, v, self.resolution)
 
     @property

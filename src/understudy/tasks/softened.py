@@ -1,11 +1,11 @@
 """A population loss with the kinks of ReLU students at zero incoming vectors rounded off, for integrators.
 
-With positively homogeneous kinked activations the loss grows like ‖w_i‖ around w_i = 0. A neuron whose outgoing weight has
-the wrong sign and |a_i| > ‖w_i‖ is driven there in finite time (a_i² - ‖w_i‖² is conserved), stays there as long as every
-direction increases the loss, and leaves when another neuron has changed that. An integrator would jump to and fro over
-the kink with steps of the size of its tolerance. Here neuron i sees w_i·x plus independent noise of standard deviation ε,
-as long as ‖w_i‖ < 32 ε: the loss is smooth, the stay at zero is a stiff equilibrium, and everything farther away is the
-exact loss. The change at ‖w_i‖ = 32 ε is 1/2000 of that neuron's contribution.
+With positively homogeneous kinked activations the loss grows like ‖w_i‖ around w_i = 0. A neuron whose outgoing weight
+has the wrong sign and |a_i| > ‖w_i‖ is driven there in finite time (a_i² - ‖w_i‖² is conserved), stays there as long
+as every direction increases the loss, and leaves when another neuron has changed that. An integrator would jump to and
+fro over the kink with steps of the size of its tolerance. Here neuron i sees w_i·x plus independent noise of standard
+deviation ε, as long as ‖w_i‖ < 32 ε: the loss is smooth, the stay at zero is a stiff equilibrium, and everything
+farther away is the exact loss. The change at ‖w_i‖ = 32 ε is 1/2000 of that neuron's contribution.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _REACH = 32.0
 class Softened(Task):
     """`base` with noise of standard deviation `noise` in neurons whose incoming vectors are shorter than 32 times that.
 
-    The noise is a further input for each neuron, with a fixed incoming weight: `wide` is the same task in dimension d + n.
+    The noise is a further input for each neuron, with a fixed incoming weight: `wide` is the same task in dimension d
+    + n.
     """
 
     base: Population

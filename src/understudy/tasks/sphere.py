@@ -32,9 +32,9 @@ class Sphere(Task):
 
         L(W) = ½ r Σ_ii' (w_i·w_i')^ρ - Σ_ij (w_i·v_j)^ρ + ½ Σ_jj' (v_j·v_j')^ρ        with r = 1
 
-    (Ottlik, Section 1.2). The loss of any matrix W is that of its rows scaled to norm 1: its gradient at unit rows is the
-    Riemannian gradient, and rows keep their norm along the flow. `chart` gives the n(d-1) coordinates in which flow,
-    Newton's method and certificates work.
+    (Ottlik, Section 1.2). The loss of any matrix W is that of its rows scaled to norm 1: its gradient at unit rows is
+    the Riemannian gradient, and rows keep their norm along the flow. `chart` gives the n(d-1) coordinates in which
+    flow, Newton's method and certificates work.
 
     **Arguments**
 
@@ -101,8 +101,8 @@ class Sphere(Task):
             array = array.reshape(*array.shape[:-2], self.size)
         if array.ndim not in (1, 2) or array.shape[-1] != self.size:
             raise ValueError(
-                f"This task has {self.width} students in dimension {self.dim}: rows ({self.width}, {self.dim}) or a flat "
-                f"vector of {self.size}, with at most one batch axis before; received shape {array.shape}."
+                f"This task has {self.width} students in dimension {self.dim}: rows ({self.width}, {self.dim}) or a "
+                f"flat vector of {self.size}, with at most one batch axis before; received shape {array.shape}."
             )
         if isinstance(array, jax.core.Tracer):
             return array
@@ -232,8 +232,8 @@ class Sphere(Task):
 class SphereChart(Task):
     """A sphere task in central projection from the tangent spaces at W: x_i = (w_i + B_i y_i)/|w_i + B_i y_i|.
 
-    The columns of B_i are an orthonormal basis of w_i's tangent space. The projection agrees with the exponential map to
-    second order, so gradient and Hessian at y = 0 are the Riemannian ones.
+    The columns of B_i are an orthonormal basis of w_i's tangent space. The projection agrees with the exponential map
+    to second order, so gradient and Hessian at y = 0 are the Riemannian ones.
     """
 
     sphere: Sphere

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 def rescaling_tangents(
     incoming: Float[Array, "n d"], outgoing: Float[Array, "n m"], degree: int
 ) -> Float[Array, "n n*(d+m)"]:
-    """(w_i, a_i) → (c w_i, a_i/c^p) leaves the function alone if σ is positively homogeneous of degree p: one per neuron."""
+    """(w_i, a_i) → (c w_i, a_i/c^p) keeps the function if σ is positively homogeneous of degree p: one per neuron."""
     n = incoming.shape[0]
     rows = jnp.concatenate([incoming, -degree * outgoing], axis=1)
     return jnp.where(jnp.eye(n, dtype=bool)[:, :, None], rows[None], 0.0).reshape(n, -1)

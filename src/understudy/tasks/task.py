@@ -1,7 +1,7 @@
 """The one contract of every task: a smooth loss of a flat vector of trained parameters.
 
-Dynamics and certificates see nothing else than `evaluate`: loss, gradient and Hessian at a flat vector. A task that knows
-closed forms gives them; the others get automatic differentiation from `value`.
+Dynamics and certificates see nothing else than `evaluate`: loss, gradient and Hessian at a flat vector. A task that
+knows closed forms gives them; the others get automatic differentiation from `value`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Evaluation(NamedTuple):
 
 
 class Task(eqx.Module):
-    """Something to minimise. Subclasses give `flatten`, `unflatten`, `size` and `value`; closed forms if they have them."""
+    """Something to minimise. Subclasses give `flatten`, `unflatten`, `size` and `value`, and closed forms if known."""
 
     @property
     def size(self) -> int:

@@ -56,8 +56,8 @@ def sufficient(activation: str | Activation, x: np.ndarray) -> np.ndarray:
 def softplus_threshold() -> tuple[float, float]:
     """The largest β for which softplus:β satisfies Eq. 74, and the y = βx at which the next one fails.
 
-    With the logistic function s, Eq. 74 at y = βx reads s - y s' + β² s'' > 0; s'' < 0 for y > 0 only, so β² may grow to
-    the minimum of (s - y s')/(-s'') over y > 0.
+    With the logistic function s, Eq. 74 at y = βx reads s - y s' + β² s'' > 0; s'' < 0 for y > 0 only, so β² may
+    grow to the minimum of (s - y s')/(-s'') over y > 0.
     """
 
     def bound(y: float) -> float:
@@ -77,8 +77,8 @@ def relu_threshold() -> float:
 def softplus_second_threshold(largest_norm: float = 200.0) -> tuple[float, float]:
     """The β at which softplus:β first violates (ii) itself, and the norm r1 at which it does.
 
-    Violations begin at u → 1, where (ii) reads r β² E[s'(βrx) s'(βx)] < E[s(βrx) s(βx)]: one-dimensional integrals, split
-    at the scale 1/(βr) of the steeper factor.
+    Violations begin at u → 1, where (ii) reads r β² E[s'(βrx) s'(βx)] < E[s(βrx) s(βx)]: one-dimensional integrals,
+    split at the scale 1/(βr) of the steeper factor.
     """
     nodes, weights = np.polynomial.legendre.leggauss(60)
 

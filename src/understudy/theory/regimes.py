@@ -10,6 +10,7 @@ Along x = n/k the paper sees three thresholds (Simsek et al. 2023, Figure 4):
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import numpy as np
 class Cell:
     """Outcomes of all seeds at one (n, k).
 
-    `averaging`, `copying`, `others`: how many seeds ended as (n-1)-copy-1-average, as perturbed-n-copy, as anything else.
+    `averaging`, `copying`, `others`: how many seeds ended as (n-1)-copy-1-average, as perturbed-n-copy, otherwise.
     `excess`: least loss of a copying seed minus the loss of the averaging point; NaN if none copies.
     """
 
@@ -74,9 +75,9 @@ def fit_regimes(cells: Iterable[Cell], *, resamples: int = 400, seed: int = 0) -
     """Thresholds from a grid of cells, at least two values of k for some width n.
 
     For each width the threshold lies between two neighbouring cells; its value is the middle. Its variance adds that of
-    a uniform distribution on the bracket and the scatter of the middle when the outcomes are drawn anew (each cell's seeds
-    from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not prove that the
-    twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its bracket is the two
+    a uniform distribution on the bracket and the scatter of the middle when the outcomes are drawn anew (each cell's
+    seeds from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not prove that
+    the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its bracket is the two
     cells. The value over all widths is the mean; its variance adds the mean's own and the scatter between widths.
     """
     by_width: dict[int, list[Cell]] = {}
@@ -140,7 +141,7 @@ def _by_losses(groups: dict[int, list[Cell]]) -> Threshold | None:
     widths, variances = {}, []
     for n, cells in groups.items():
         known = [cell for cell in cells if not math.isnan(cell.excess)]
-        for left, right in zip(known[:-1], known[1:], strict=True):
+        for left, right in itertools.pairwise(known):
             if left.excess > 0 >= right.excess:
                 share = left.excess / (left.excess - right.excess)
                 widths[n] = (left.ratio + share * (right.ratio - left.ratio), left.ratio, right.ratio)

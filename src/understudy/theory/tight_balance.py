@@ -1,15 +1,15 @@
 """Tight balance: two students share one teacher, each tilted away from the other, and hold still.
 
-Setting: unit students and orthonormal teachers, H_ρ with even ρ ≥ 4, the loss of `Sphere` with factor r on the repulsion. In
-the plane of teachers v_1, v_2 a student at angle φ from v_1 is attracted by A(φ) = cos^ρ φ + sin^ρ φ; two students repel by
-r cos^ρ(φ_1 - φ_2). The pair (θ, -θ) is critical iff, with c = cos 2θ,
+Setting: unit students and orthonormal teachers, H_ρ with even ρ ≥ 4, the loss of `Sphere` with factor r on the
+repulsion. In the plane of teachers v_1, v_2 a student at angle φ from v_1 is attracted by A(φ) = cos^ρ φ + sin^ρ φ;
+two students repel by r cos^ρ(φ_1 - φ_2). The pair (θ, -θ) is critical iff, with c = cos 2θ,
 
     cos^(ρ-2) θ - sin^(ρ-2) θ = 2 r c^(ρ-1).                                                            (*)
 
-**One angle.** With p = (1+c)/2 = cos²θ and q = (1-c)/2 = sin²θ and m = ρ/2 - 1, (p^m - q^m)/c = 2^(1-m) Σ_{j odd} C(m, j) c^(j-1)
-has positive coefficients and degree < m in z = c², the right side is 2 r z^m: one change of sign, so by Descartes' rule one
-positive root z. At z = 1 the sides are 1 and 2r, so it is below 1, a pair of different vectors, iff r > ½.
-(With the factor 1/n of Lemma 3.2 there is no tight balance at all.)
+**One angle.** With p = (1+c)/2 = cos²θ and q = (1-c)/2 = sin²θ and m = ρ/2 - 1, (p^m - q^m)/c = 2^(1-m) Σ_{j odd} C(m,
+j) c^(j-1) has positive coefficients and degree < m in z = c², the right side is 2 r z^m: one change of sign, so by
+Descartes' rule one positive root z. At z = 1 the sides are 1 and 2r, so it is below 1, a pair of different vectors,
+iff r > ½. (With the factor 1/n of Lemma 3.2 there is no tight balance at all.)
 
 **Its Hessian.** By (*), A(θ) = 2 r cos²θ c^(ρ-1) + sin^(ρ-2) θ, which makes the spectrum simple:
 
@@ -18,9 +18,10 @@ positive root z. At z = 1 the sides are 1 and 2r, so it is below 1, a pair of di
     out of the plane, both (1, 1)          ρ (sin^(ρ-2) θ + 2 r c^(ρ-1)) positive
     out of the plane, opposed (1, -1)      ρ sin^(ρ-2) θ                 positive, but it falls off fast with ρ
 
-So for ρ ≥ 6 tight balance is a minimum in every dimension, not the global one. At ρ = 4, r = 1 it is where that minimum is born:
-with s the mean angle and x = -cos 2(φ_1 - φ_2) the loss in the plane is, up to a constant, ¼x² - ½x(1 - cos 4s), whose least
-value over x is -¼(1 - cos 4s)² = -16 s⁴ + …: a non-strict saddle of order four, left in time 1/(64 s²).
+So for ρ ≥ 6 tight balance is a minimum in every dimension, not the global one. At ρ = 4, r = 1 it is where that
+minimum is born: with s the mean angle and x = -cos 2(φ_1 - φ_2) the loss in the plane is, up to a constant, ¼x² - ½x(1
+- cos 4s), whose least value over x is -¼(1 - cos 4s)² = -16 s⁴ + …: a non-strict saddle of order four, left in time
+  1/(64 s²).
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def angle(degree: int, repulsion: float = 1.0) -> float:
     _check_degree(degree)
     if not repulsion > 0.5:
         raise ValueError(
-            f"A tight-balance pair exists only for a repulsion factor above ½; received {repulsion!r}. At or below it the "
-            "two students end in the same place."
+            f"A tight-balance pair exists only for a repulsion factor above ½; received {repulsion!r}. At or below it "
+            "the two students end in the same place."
         )
     m = degree // 2 - 1
     left = [math.comb(m, j) / 2 ** (m - 1) for j in range(1, m + 1, 2)]
@@ -89,8 +90,8 @@ def angle(degree: int, repulsion: float = 1.0) -> float:
 def outside_angle(degree: int, repulsion: float = 1.0) -> float:
     """The angle to the shared teacher of a pair that splits in a direction orthogonal to every other teacher.
 
-    cos^(ρ-2) θ = 2 r c^(ρ-1): without the second teacher's pull. Such pairs exist for d ≥ 3 and are non-strict saddles: turned
-    about the shared teacher by α toward another one, the loss changes by -2 (sin θ sin α)^ρ only.
+    cos^(ρ-2) θ = 2 r c^(ρ-1): without the second teacher's pull. Such pairs exist for d ≥ 3 and are non-strict
+    saddles: turned about the shared teacher by α toward another one, the loss changes by -2 (sin θ sin α)^ρ only.
     """
     _check_degree(degree)
     if not repulsion > 0.5:
@@ -134,13 +135,14 @@ def tight_balance(degree: int, repulsion: float = 1.0) -> TightBalance:
 def tight_pairs(width: int, teachers: int, dim: int, degree: int, pairs: int = 1, repulsion: float = 1.0) -> np.ndarray:
     """Rows (n, d): `pairs` tight-balance pairs, each in the plane of two teachers of its own, the rest distinct copies.
 
-    Pair p shares teacher 2p and leans toward ±teacher 2p + 1; the other n - 2·pairs students copy the teachers after these.
-    All pairs and copies are mutually orthogonal, which decouples them (Ottlik, Section 2.4).
+    Pair p shares teacher 2p and leans toward ±teacher 2p + 1; the other n - 2·pairs students copy the teachers after
+    these. All pairs and copies are mutually orthogonal, which decouples them (Ottlik, Section 2.4).
     """
     singles = width - 2 * pairs
     if pairs < 0 or singles < 0 or width > teachers or dim < teachers:
         raise ValueError(
-            f"{pairs} pairs and {singles} copies need 2·pairs ≤ n ≤ k ≤ d; received n = {width}, k = {teachers}, d = {dim}."
+            f"{pairs} pairs and {singles} copies need 2·pairs ≤ n ≤ k ≤ d; received n = {width}, k = {teachers}, d = "
+            f"{dim}."
         )
     theta = angle(degree, repulsion)
     rows = np.zeros((width, dim))
@@ -165,7 +167,8 @@ def outside_pair(dim: int, degree: int, repulsion: float = 1.0) -> np.ndarray:
 def escape_time(mean_angle: float) -> float:
     """Time 1/(64 s²) the flow needs to leave tight balance at ρ = 4, r = 1, from mean angle s of the pair (s ≪ 1).
 
-    On the slow curve x = 1 - cos 4s the flow is ds/dt = x sin 4s = 32 s³ + …, which reaches s of order one at that time.
+    On the slow curve x = 1 - cos 4s the flow is ds/dt = x sin 4s = 32 s³ + …, which reaches s of order one at that
+    time.
     """
     return 1 / (64 * mean_angle**2)
 

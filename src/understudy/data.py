@@ -1,0 +1,188 @@
+"""Data sets from the user's own copy, or fetched when asked to; verified to the byte, and never replaced by others.
+
+Looked for in this order: the path given; `$UNDERSTUDY_DATA`; the cache directory, where fetched files are kept. A path
+is a file `mnist.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory with that file or with the
+four original IDX files, gzipped or not. `python -m understudy.data` fetches.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from understudy.compilation import cache_directory
+
+MIRRORS = (
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+)
+"""The mirrors that TensorFlow and PyTorch fetch from; the original host no longer serves the files."""
+
+PARTS = ("x_train", "y_train", "x_test", "y_test")
+FILES = {
+    "x_train": ("train-images-idx3-ubyte", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+    "y_train": ("train-labels-idx1-ubyte", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+    "x_test": ("t10k-images-idx3-ubyte", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+    "y_test": ("t10k-labels-idx1-ubyte", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+}
+"""Each part: the name of its IDX file, and the SHA-256 of that file gzipped as distributed."""
+
+CONTENT = {
+    "x_train": "741c988805d008ac6e4c904b69001ba184c24b2c540a4ef403f4c71b676cf757",
+    "y_train": "1feba77c54802fa5339a11837ea4b2866434b83314ec45192930f1df69120c13",
+    "x_test": "6d87418db22cc8025d05968bec9bd5c3932904b23485740db143a061a2c9d161",
+    "y_test": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
+}
+"""SHA-256 of the bytes of each array, however it is packed: what tells MNIST from anything else."""
+
+
+class MissingDataError(FileNotFoundError):
+    """Data that were asked for are not there; the message says where they were looked for and how to get them."""
+
+
+class WrongDataError(ValueError):
+    """A file was found that is not what it claims to be."""
+
+
+@dataclass(frozen=True)
+class Mnist:
+    """Handwritten digits: images (N, 28, 28) and labels (N,), unsigned bytes, 60,000 to train and 10,000 to test."""
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+Opener = Callable[[str], bytes]
+
+
+def mnist(
+    path: str | Path | None = None,
+    *,
+    fetch: bool = False,
+    cache: Path | None = None,
+    mirrors: Sequence[str] = MIRRORS,
+    opener: Opener | None = None,
+) -> Mnist:
+    """MNIST from the user's copy, or from the cache, or fetched into the cache if `fetch`.
+
+    Raises `MissingDataError` if it is nowhere, and `WrongDataError` if what is there is not MNIST, byte for byte.
+    """
+    cache = cache_directory() / "data" / "mnist" if cache is None else cache
+    named = os.environ.get("UNDERSTUDY_DATA")
+    if path is not None:
+        places = [Path(path)]
+    else:
+        places = [Path(named), Path(named) / "mnist", cache] if named else [cache]
+    for place in places:
+        arrays = _read(place)
+        if arrays is not None:
+            return _verified(arrays, place)
+    if not fetch:
+        looked = ", ".join(str(p) for p in places)
+        raise MissingDataError(
+            f"MNIST is not there; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with mnist.npz (arrays "
+            f"{', '.join(PARTS)}) or with the four files {', '.join(name + '.gz' for name, _ in FILES.values())}, or "
+            "run `python -m understudy.data` to fetch it."
+        )
+    for part in PARTS:
+        name, digest = FILES[part]
+        _fetch(f"{name}.gz", digest, cache, mirrors, opener or _download)
+    arrays = _read(cache)
+    assert arrays is not None
+    return _verified(arrays, cache)
+
+
+def _read(place: Path) -> dict[str, np.ndarray] | None:
+    """The four arrays at a path; None if nothing is there."""
+    if place.is_file():
+        return _read_npz(place)
+    if (place / "mnist.npz").is_file():
+        return _read_npz(place / "mnist.npz")
+    files = {part: _existing(place, FILES[part][0]) for part in PARTS}
+    return {part: _read_idx(file) for part, file in files.items() if file} if all(files.values()) else None
+
+
+def _existing(place: Path, name: str) -> Path | None:
+    return next((p for p in (place / f"{name}.gz", place / name) if p.is_file()), None)
+
+
+def _read_npz(file: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            return {part: stored[part] for part in PARTS}
+    except (KeyError, OSError, ValueError) as error:
+        raise WrongDataError(
+            f"{file} is no npz file with the arrays {', '.join(PARTS)} ({error}). Give the copy that Keras distributes, "
+            "or the IDX files."
+        ) from error
+
+
+def _read_idx(file: Path) -> np.ndarray:
+    """An IDX file: two zero bytes, the type (8: unsigned byte), the number of axes, big-endian lengths, the entries."""
+    try:
+        raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        axes = raw[3]
+        shape = tuple(int.from_bytes(raw[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes))
+        if raw[:3] != b"\x00\x00\x08":
+            raise ValueError(f"it begins with {raw[:4].hex()}")
+        return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    except (OSError, EOFError, ValueError, IndexError) as error:
+        raise WrongDataError(
+            f"{file} is no IDX file of unsigned bytes ({error}). Delete it and fetch it again."
+        ) from error
+
+
+def _verified(arrays: dict[str, np.ndarray], place: Path) -> Mnist:
+    for part in PARTS:
+        found = hashlib.sha256(np.ascontiguousarray(arrays[part]).tobytes()).hexdigest()
+        if arrays[part].dtype != np.uint8 or found != CONTENT[part]:
+            raise WrongDataError(
+                f"{part} in {place} is not MNIST: shape {arrays[part].shape}, {arrays[part].dtype}, SHA-256 "
+                f"{found[:16]}… where {CONTENT[part][:16]}… was expected. Nothing else is used in its place: point "
+                "UNDERSTUDY_DATA to a sound copy, or fetch one."
+            )
+    return Mnist(**arrays)
+
+
+def _fetch(name: str, digest: str, cache: Path, mirrors: Sequence[str], opener: Opener) -> None:
+    """One file into the cache, from the first mirror that gives the right bytes."""
+    target = cache / name
+    if target.is_file() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
+        return
+    problems = []
+    for mirror in mirrors:
+        try:
+            content = opener(mirror + name)
+        except (OSError, urllib.error.URLError) as error:
+            problems.append(f"{mirror}: {error}")
+            continue
+        found = hashlib.sha256(content).hexdigest()
+        if found != digest:
+            problems.append(f"{mirror}: SHA-256 {found[:16]}… instead of {digest[:16]}…")
+            continue
+        cache.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(".part")
+        partial.write_bytes(content)
+        os.replace(partial, target)
+        return
+    raise MissingDataError(f"{name} could not be fetched. " + "; ".join(problems) + ". Is there a connection?")
+
+
+def _download(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as response:
+        return response.read()
+
+
+if __name__ == "__main__":
+    mnist(fetch=True)
+    print(f"MNIST is in {cache_directory() / 'data' / 'mnist'}, verified.")
