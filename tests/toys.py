@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+
 from understudy.tasks.task import Task
 
 

@@ -123,7 +123,7 @@ def hash_of(text):
     return int.from_bytes(text.encode(), "little") % 2**32
 
 
-@pytest.mark.parametrize(("first", "second"), [("relu", "abs"), ("erf", "relu"), ("tanh", "softplus")])
+@pytest.mark.parametrize(("first", "second"), [("relu", "abs"), ("tanh", "softplus")])
 def test_neurons_can_be_exchanged(first, second):
     r1, r2, u = np.array([0.3, 1.0, 2.0, 1.5]), np.array([1.2, 1.0, 0.5, 0.7]), np.array([-0.4, 1.0, 0.8, -1.0])
     one, other = gaussian.partials(first, r1, r2, u, second), gaussian.partials(second, r2, r1, u, first).swapped()
@@ -133,7 +133,7 @@ def test_neurons_can_be_exchanged(first, second):
         assert np.all(np.isnan(a) | (np.abs(a - b) <= error + getattr(other.error, name))), name
 
 
-@pytest.mark.parametrize("name", [*NAMES, "tanh:5"])
+@pytest.mark.parametrize("name", ["erf", "relu", "abs", "quadratic", "hermite:4", "softplus", "tanh:5", "gelu"])
 def test_a_neuron_with_itself(name):
     """D(q) = G(q, q, q), D' = G11 + G12 + G22, D'' = second derivative along (1, 1, 1)."""
     sigma = activations.get(name)

@@ -7,9 +7,6 @@ Newton's method (see `jump`). Nothing else decides where a run ends.
 
 from __future__ import annotations
 
-import os
-import queue
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,8 +48,6 @@ class FlowOptions:
     - `max_time`, `max_steps`: limits of one run.
     - `snapshots`: times at which parameters are kept, or how many log-spaced ones between 10⁻² and `max_time`.
     - `polish`: whether to leave the flow for Newton's method where that is justified.
-    - `workers`: threads that share the starts; unless given, one for each core if there are more than 160 parameters
-      (below that, starts are advanced together instead).
     """
 
     rtol: float = 1e-6
@@ -61,16 +56,13 @@ class FlowOptions:
     pause: float = 1e-3
     max_time: float = 1e12
     max_steps: int = 20_000
-    snapshots: int | Sequence[float] = 113
+    snapshots: int | Sequence[float] | np.ndarray = 113
     polish: bool = True
-    workers: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol", "max_time", "max_steps"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive; received {getattr(self, name)!r}.")
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"At least one worker is needed; received workers={self.workers!r}.")
         if np.any(np.isnan(self.times)) or np.any(np.diff(self.times) <= 0) or np.any(self.times < 0):
             raise ValueError(f"Snapshot times are increasing and not negative; received {self.snapshots!r}.")
 
@@ -198,12 +190,6 @@ def lanes_for(size: int, seeds: int) -> int:
     return 1 if seeds == 1 else wide  # one of two shapes for a given size, so that compiled programs are found again
 
 
-def _workers_for(size: int, seeds: int) -> int:
-    """A thread for each core where one run at a time is advanced; small problems are batched instead."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, seeds) if size > 160 else 1
-
-
 def follow(
     task: Task,
     starts: Float[Array, "seeds P"] | Float[np.ndarray, "seeds P"],
@@ -219,73 +205,9 @@ def follow(
     options = FlowOptions() if options is None else options
     starts = np.asarray(starts, float)
     seeds, size = starts.shape
-    workers = min(_workers_for(size, seeds) if options.workers is None else options.workers, seeds)
-    count = lanes_for(size, -(-seeds // workers)) if lanes is None else lanes
-    share = _Share(list(range(seeds))[::-1])
+    count = lanes_for(size, seeds) if lanes is None else lanes
     with threadpool_limits(limits=1, user_api="blas"):
-        if workers == 1:
-            yield from _follow(task, starts, options, count, watch, share)
-        else:
-            yield from _together(task, starts, options, count, watch, share, workers)
-
-
-class _Share:
-    """What workers have in common: starts not yet taken, a sign to stop, and a lock so that one of them compiles."""
-
-    def __init__(self, waiting: list[int]):
-        self.waiting, self.stop, self.compiling = waiting, threading.Event(), threading.Lock()
-
-    def take(self) -> int:
-        """The next start, or -1."""
-        try:
-            return self.waiting.pop()
-        except IndexError:
-            return -1
-
-
-def _together(
-    task: Task,
-    starts: np.ndarray,
-    options: FlowOptions,
-    count: int,
-    watch: Callable[[int, int, float], None] | None,
-    share: _Share,
-    workers: int,
-) -> Iterator[tuple[int, Trajectory]]:
-    """`_follow` in several threads (compiled code runs without Python's lock); results and errors come back by a queue."""
-    messages: queue.SimpleQueue = queue.SimpleQueue()
-
-    def work(number: int) -> None:
-        try:
-            report = None if watch is None else lambda *news: messages.put(("news", number, news))
-            for result in _follow(task, starts, options, count, report, share):
-                messages.put(("result", number, result))
-            messages.put(("done", number, None))
-        except BaseException as error:
-            messages.put(("error", number, error))
-
-    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(workers)]
-    news = {i: (0, 0, 0.0) for i in range(workers)}
-    try:
-        for thread in threads:
-            thread.start()
-        running = workers
-        while running:
-            what, number, content = messages.get()
-            if what == "result":
-                yield content
-            elif what == "error":
-                raise content
-            else:
-                running -= what == "done"
-                news[number] = content or (0, 0, 0.0)
-                if watch is not None:
-                    busy, steps, furthest = zip(*news.values(), strict=True)
-                    watch(sum(busy), sum(steps), max(furthest))
-    finally:
-        share.stop.set()
-        for thread in threads:
-            thread.join()
+        yield from _follow(task, starts, options, count, watch)
 
 
 def _follow(
@@ -294,9 +216,8 @@ def _follow(
     options: FlowOptions,
     count: int,
     watch: Callable[[int, int, float], None] | None,
-    share: _Share,
 ) -> Iterator[tuple[int, Trajectory]]:
-    size = starts.shape[1]
+    seeds, size = starts.shape
     times = options.times
     base = softened(task, options.atol)
     moving = base.prepared(jnp.asarray(starts))
@@ -317,11 +238,11 @@ def _follow(
         "norms": np.zeros((count, _MARKS, 2)),
     }
     owner = [-1] * count
+    waiting = list(range(seeds))[::-1]
     chunk = jnp.asarray(max(4, min(25, 20_000 // size)))
-    compiled = False
 
     def load(lane: int) -> None:
-        owner[lane] = share.take()
+        owner[lane] = waiting.pop() if waiting else -1
         now["status"][lane] = _RUNNING if owner[lane] >= 0 else _STATIONARY
         if owner[lane] >= 0:
             now["vector"][lane] = starts[owner[lane]]
@@ -336,13 +257,9 @@ def _follow(
 
     for lane in range(count):
         load(lane)
-    while any(o >= 0 for o in owner) and not share.stop.is_set():
+    while any(o >= 0 for o in owner):
         busy = [i for i, o in enumerate(owner) if o >= 0]
-        if compiled:
-            after = advance(moving)
-        else:
-            with share.compiling:
-                after, compiled = advance(moving), True
+        after = advance(moving)
         finer = moving.prepared(jnp.asarray(after["vector"][busy]))
         if finer is not moving:
             moving = finer  # norms have outgrown the quadrature within this chunk: the chunk is taken again

@@ -3,8 +3,9 @@
 Let δ = √(gᵀH⁻¹g) be the Newton decrement at θ. If H(θ + s) ⪰ ½H(θ) for every s in the ellipsoid ‖s‖_H ≤ 4δ, then on its
 boundary L(θ + s) ≥ L(θ) - δ‖s‖_H + ¼‖s‖²_H ≥ L(θ), so the gradient flow, along which L falls, cannot leave the
 ellipsoid; L is strictly convex in it, so flow and Newton converge to the same, only minimum there. The condition is
-checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the
-softest directions of H.
+checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the softest
+directions of H. There the curvature along the line must not have more than doubled either: ends that lie beyond another
+well, on a rising wall, would otherwise hide it.
 Directions along which a continuous symmetry keeps the loss constant are taken out first (H is lifted along them).
 """
 
@@ -65,7 +66,7 @@ def _soft_directions(factor: Array, hessian: Array) -> tuple[Array, Array]:
     count = min(SOFT_DIRECTIONS, size)
     start = jnp.cos(jnp.arange(size * count, dtype=float).reshape(size, count) * 1.7 + 0.3)
 
-    def iterate(_: int, basis: Array) -> Array:
+    def iterate(_: Array, basis: Array) -> Array:
         return jnp.linalg.qr(_solve(factor, basis))[0]
 
     basis = jax.lax.fori_loop(0, 8, iterate, jnp.linalg.qr(start)[0])
@@ -96,7 +97,7 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     soft = min(SOFT_DIRECTIONS, size)
     ends = 2 + 2 * soft
 
-    def begin(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+    def begin(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
         move = -_solve(factor, gradient)
         decrement = jnp.sqrt(jnp.maximum(-gradient @ move, 0.0))
         directions, curvature = _soft_directions(factor, hessian)
@@ -105,7 +106,7 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
         positive = _finite(factor) & jnp.isfinite(decrement)
         return search._replace(hessian=hessian, ends=departure[None] + offsets, decrement=decrement, convex=positive)
 
-    def iterate(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+    def iterate(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
         norm = jnp.linalg.norm(gradient)
         better = norm < search.norm
         move = _solve(factor, gradient)
@@ -116,8 +117,10 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
             point=jnp.where(jnp.all(jnp.isfinite(move)), search.point - move, search.point),
         )
 
-    def look(search: _Search, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
-        return search._replace(convex=search.convex & _finite(factor))
+    def look(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        offset = point - departure
+        doubled = offset @ (hessian @ offset) > 2 * offset @ (search.hessian @ offset)
+        return search._replace(convex=search.convex & _finite(factor) & ~doubled)
 
     def body(carry: tuple[Array, _Search]) -> tuple[Array, _Search]:
         i, search = carry
@@ -127,7 +130,7 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
         matrix = jnp.where(looking, hessian - search.hessian / 2, hessian)
         factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
         phase = jnp.where(i == 0, 0, jnp.where(looking, 1, 2))
-        return i + 1, jax.lax.switch(phase, [begin, look, iterate], search, loss, gradient, hessian, factor)
+        return i + 1, jax.lax.switch(phase, [begin, look, iterate], search, point, loss, gradient, hessian, factor)
 
     def condition(carry: tuple[Array, _Search]) -> Array:
         return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex

@@ -64,11 +64,9 @@ def _closed(first: Activation, second: Activation, c: Covariance) -> Estimated:
 
 
 @partial(jax.jit, static_argnames=("first", "second", "nodes"))
-def _integrated(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
+def _integrated(first: Activation, second: Activation, c: Covariance, nodes: int) -> quadrature.Stacked:
     if isinstance(first, PiecewiseLinear):
         return quadrature.kinked_with_error(first, second, c, nodes)
-    if isinstance(second, PiecewiseLinear):
-        return quadrature.kinked_with_error(second, first, c.swapped(), nodes).swapped()
     return quadrature.smooth_with_error(first, second, c, nodes)
 
 
@@ -76,12 +74,15 @@ def _in_batches(first: Activation, second: Activation, c: Covariance, nodes: int
     """A few points at a time, the last batch filled up: the square of the nodes for each of many would not fit in
     memory, and batches of one shape compile once, however many points there are.
     """
+    if isinstance(second, PiecewiseLinear):
+        return _in_batches(second, first, c.swapped(), nodes).swapped()
     batch = max(1, _NODES_AT_ONCE // nodes**2)
     padded = [jnp.asarray(np.append(x, np.ones(-np.size(x) % batch)).reshape(-1, batch)) for x in c]
     batches = [_integrated(first, second, Covariance(*rows), nodes) for rows in zip(*padded, strict=True)]
-    if not batches:
-        return jax.tree.map(lambda x: x[:0].reshape(c.q12.shape), _closed(first, first, c))
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts)[: c.q12.size].reshape(c.q12.shape), *batches)
+    empty = (np.zeros((len(Partials._fields), 0)),) * 3
+    stacked = [np.concatenate(parts, axis=1) for parts in zip(empty, *batches, strict=True)]
+    shaped = [jnp.asarray(part[:, : c.q12.size]).reshape(len(part), *c.q12.shape) for part in stacked]
+    return Estimated(*(Partials(*part) for part in shaped))
 
 
 def partials(

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
+from understudy.gaussian.partials import Covariance, Partials, SelfPartials
 
 # The nine expectations of `Partials`: factor and orders of the two derivatives.
 TERMS: tuple[tuple[float, int, int], ...] = (
@@ -38,6 +38,7 @@ TERMS: tuple[tuple[float, int, int], ...] = (
 )
 
 
+Stacked = tuple[Float[Array, "9 *shape"], Float[Array, "9 *shape"], Float[Array, "9 *shape"]]
 _ORDERS = np.array([i for _, i, _ in TERMS]), np.array([j for _, _, j in TERMS])
 
 
@@ -104,8 +105,8 @@ def smooth_partials(first: Activation, second: Activation, c: Covariance, nodes:
     return Partials(*jnp.sum(smoothed[_ORDERS[0]] * _weighted(outer), axis=-1))
 
 
-def smooth_with_error(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
-    """`smooth_partials` with an upper estimate of each error; see `_estimate`."""
+def smooth_with_error(first: Activation, second: Activation, c: Covariance, nodes: int) -> Stacked:
+    """`smooth_partials` with an upper estimate of each error (see `_estimate`) and the size of the summands."""
     inner, outer = _summands(first, second, c, nodes)
     thinning, ends = _thinning(nodes, _STRIDES), _ends(nodes)
     smoothed = (inner @ thinning)[_ORDERS[0]]  # (expectation, …, outer node, inner stride)
@@ -115,7 +116,7 @@ def smooth_with_error(first: Activation, second: Activation, c: Covariance, node
     bulk, tail = jnp.moveaxis(jnp.abs(rows) * magnitude, -1, 0)
     size, cut = jnp.sum(bulk, axis=-1), jnp.sum(tail, axis=-1) + bulk @ ends
     error = _estimate(sums[..., 0, :], size, cut) + _estimate(sums[..., :, 0], size, cut)
-    return Estimated(Partials(*sums[..., 0, 0]), Partials(*error), Partials(*size))
+    return sums[..., 0, 0], error, size
 
 
 def _weighted(outer: Float[Array, "5 *shape nodes"]) -> Float[Array, "9 *shape nodes"]:
@@ -177,14 +178,12 @@ def kinked_partials(first: PiecewiseLinear, second: Activation, c: Covariance, n
     return Partials(*(s.values[..., 0] for s in sums))
 
 
-def kinked_with_error(first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int) -> Estimated:
-    """`kinked_partials` with an upper estimate of each error; see `_estimate`."""
+def kinked_with_error(first: PiecewiseLinear, second: Activation, c: Covariance, nodes: int) -> Stacked:
+    """`kinked_partials` with an upper estimate of each error (see `_estimate`) and the size of the summands."""
     along = jnp.tile(_thinning(_HALF_LINE, _STRIDES), (2, 1))
     sums = _kinked_sums(first, second, c, nodes, 1, along, _thinning(nodes, _STRIDES))
-    values = Partials(*(s.values[..., 0] for s in sums))
-    size = jnp.stack([s.size for s in sums])
-    errors = _estimate(jnp.stack([s.values for s in sums]), size, jnp.stack([s.ends for s in sums]))
-    return Estimated(values, Partials(*errors), Partials(*size))
+    values, size, ends = (jnp.stack(part) for part in zip(*sums, strict=True))
+    return values[..., 0], _estimate(values, size, ends), size
 
 
 class _Sums(NamedTuple):

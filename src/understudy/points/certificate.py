@@ -214,7 +214,8 @@ def _zero_threshold(
         moved = np.asarray(_evaluate(task, jnp.asarray(vector - step)).hessian)
         change = 4 * _largest(moved - hessian) if np.all(np.isfinite(moved)) else np.inf
         if rounding + change < np.abs(values[kept[-1]]):
-            return rounding + change, float(np.linalg.norm(step)), above - sure
+            unsure = float(np.abs(values[order[sure:]]).max(initial=0.0))
+            return max(rounding + change, unsure), float(np.linalg.norm(step)), above - sure
         # The softest directions make the step long: without them the change may be small.
         sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
     return max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above

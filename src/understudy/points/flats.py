@@ -4,7 +4,8 @@
 - *split line*: students with the same incoming vector share an outgoing weight; moving it from one to the other changes
   nothing (Simsek et al., "few neurons", Section 2.2). So do students with opposite vectors (odd and even activations)
   and, for homogeneous activations, with parallel ones.
-- *dead neuron*: with a zero outgoing weight the incoming vector is free.
+- *dead neuron*: with a zero outgoing weight the incoming vector is free. The function stays the same, but the point need
+  not stay critical: only where the outgoing weight feels no force at any incoming vector around is a zero mode explained.
 - *silent neuron*: with σ(0) = 0 and a zero incoming vector the outgoing weight is free.
 
 A neuron that is in two of the last three families sits where two flat sets cross; the sum of their tangents is not the
@@ -71,7 +72,7 @@ def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
                 rows.append(row.ravel())
         families.append(FlatFamily("split line", f"students {members} compute the same function", np.stack(rows)))
     for i in dead:
-        if i not in crossing:
+        if i not in crossing and _stays_critical(task, vector, shape, i):
             rows_w = np.zeros((task.dim, *shape))
             rows_w[np.arange(task.dim), i, np.arange(task.dim)] = 1.0
             families.append(
@@ -83,6 +84,15 @@ def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
             rows_a[np.arange(outputs), i, task.dim + np.arange(outputs)] = 1.0
             families.append(FlatFamily("silent neuron", f"student {i} has no input", rows_a.reshape(outputs, -1)))
     return families
+
+
+def _stays_critical(task: Population, vector: np.ndarray, shape: tuple[int, int], neuron: int) -> bool:
+    """Whether the gradient stays as small as it is when the incoming vector of a dead neuron is moved."""
+    moved = np.tile(vector.reshape(shape), (3, 1, 1))
+    moved[:, neuron, : task.dim] += 0.3 * np.cos(np.arange(3 * task.dim).reshape(3, -1) * 1.7 + 0.3)
+    slopes = np.linalg.norm(np.asarray(task.gradient(moved.reshape(3, -1))), axis=1)
+    here = float(np.linalg.norm(np.asarray(task.gradient(vector))))
+    return bool(np.all(slopes <= 1e-9 + 10 * here))
 
 
 def _vanishes_at_zero(task: Population) -> bool:

@@ -19,7 +19,8 @@ from jaxtyping import Array, Float
 
 from understudy.tasks.task import Task
 
-_RADII = (0.1, 0.05, 0.025, 0.0125)
+_RADII = tuple(0.1 * 0.5**i for i in range(9))
+_ENOUGH = 4
 _AXES = 12
 _DIRECTIONS = 24
 _RELAXATIONS = 20
@@ -32,9 +33,9 @@ Finding = Literal["descends", "rises", "level", "flat", "undecided"]
 class HigherOrder:
     """Evidence along `dimension` zero directions.
 
-    `radii`: amplitudes tried; `lowest`, `highest`: extreme values of ψ on each sphere (NaN where y(z) was not found
-    near z, so that the sphere is too large); `noise`: rounding level of ψ; `order`: exponent of the lowest value in
-    the radius (3 for a cubic descent). `finding`:
+    `radii`: of the spheres, the largest four on which y(z) is found near z; `lowest`, `highest`: extreme values of ψ on
+    each; `noise`: rounding level of ψ; `order`: exponent of the lowest value in the radius (3 for a cubic descent).
+    `finding`:
 
     - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and
       nowhere above noise on a smaller one;
@@ -64,38 +65,28 @@ def examine(
     if count > 1:
         directions = np.concatenate([directions, np.random.default_rng(0).normal(size=(_DIRECTIONS, count))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    scale = max(1.0, float(np.abs(vector).max()))
-    task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * scale * np.sign(vector)))
+    task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * np.sign(vector)))
     base = float(task.loss(jnp.asarray(vector)))
     noise = 256 * np.finfo(float).eps * (1 + abs(base) + float(np.abs(vector).max()) ** 2)
+    fixed = [jnp.asarray(x) for x in (vector, null, inverse, directions)]
+    radii: list[float] = []
     lowest, highest = [], []
     for radius in _RADII:
-        found = np.asarray(
-            _search(
-                task,
-                jnp.asarray(vector),
-                jnp.asarray(null),
-                jnp.asarray(inverse),
-                jnp.asarray(directions),
-                jnp.asarray(radius * scale),
-                jnp.asarray(noise),
-            )
-        )
+        found = np.asarray(_search(task, *fixed, jnp.asarray(radius), jnp.asarray(noise)))
         usable = found[np.isfinite(found)] - base
-        # A sphere of which half cannot be reached says nothing.
-        enough = len(usable) >= found.size / 2
-        lowest.append(float(usable.min()) if enough else np.nan)
-        highest.append(float(usable.max()) if enough else np.nan)
-    finding, order = _judge(np.array(_RADII), np.array(lowest), np.array(highest), noise)
-    return HigherOrder(
-        count, tuple(scale * r for r in _RADII), tuple(lowest), tuple(highest), float(noise), order, finding
-    )
+        if len(usable) < found.size / 2:
+            continue  # a sphere of which half cannot be reached says nothing
+        radii.append(radius)
+        lowest.append(float(usable.min()))
+        highest.append(float(usable.max()))
+        if len(radii) == _ENOUGH:
+            break
+    finding, order = _judge(np.array(radii), np.array(lowest), np.array(highest), noise)
+    return HigherOrder(count, tuple(radii), tuple(lowest), tuple(highest), float(noise), order, finding)
 
 
 def _judge(radii: np.ndarray, lowest: np.ndarray, highest: np.ndarray, noise: float) -> tuple[Finding, float]:
     """The finding, and the order of descent or rise (NaN if it cannot be told)."""
-    usable = np.isfinite(lowest)
-    radii, lowest, highest = radii[usable], lowest[usable], highest[usable]
     if len(radii) < 2:
         return "undecided", float("nan")
     down, up = lowest < -noise, lowest > noise
@@ -125,7 +116,7 @@ def _search(
     def relaxed(direction: Array) -> tuple[Array, Array]:
         start = vector + radius * null @ direction
 
-        def relax(_: int, point: Array) -> Array:
+        def relax(_: Array, point: Array) -> Array:
             return point - inverse @ task.value_and_gradient(point)[1]
 
         point = jax.lax.fori_loop(0, _RELAXATIONS, relax, start)

@@ -79,13 +79,22 @@ class Empirical(Task):
 
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
         if not isinstance(parameters, (np.ndarray, jax.Array)):
-            parameters = ravel_pytree(parameters)[0]
+            parameters = self._ravel(parameters)
         if parameters.ndim not in (1, 2) or parameters.shape[-1] != self.length:
             raise ValueError(
                 f"This task has {self.length} parameters; received {parameters.shape}. Pass a network like the one the "
                 "task was made with, or its flat vector."
             )
         return jnp.asarray(parameters, float)
+
+    def _ravel(self, network: Any) -> Array:
+        """A network as a flat vector; a network with one more axis in front of every array is a batch."""
+        example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
+        ranks = [
+            jnp.ndim(x) - len(y.shape) for x, y in zip(jax.tree.leaves(network), jax.tree.leaves(example), strict=False)
+        ]
+        ravel = lambda n: ravel_pytree(n)[0]  # noqa: E731
+        return jax.vmap(ravel)(network) if ranks and set(ranks) == {1} else ravel(network)
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
         return self.unravel(vector) if vector.ndim == 1 else jax.vmap(self.unravel)(vector)

@@ -18,7 +18,7 @@ def rescaling_tangents(
 
 def rotation_tangents(
     incoming: Float[Array, "n d"], teacher: Float[Array, "k d"], outputs: int
-) -> Float[Array, "q n*(d+outputs)"]:
+) -> Float[Array, "q P"]:
     """Rotations of the directions orthogonal to every teacher, q = m(m-1)/2 of them for m = d - k ≥ 2.
 
     A rotation that moves no student has a zero row. `outputs` counts trained outgoing weights per neuron.

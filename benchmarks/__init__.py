@@ -1,0 +1,1 @@
+"""What is fast, beside its peers, in one run."""

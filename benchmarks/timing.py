@@ -1,0 +1,22 @@
+"""How everything here is timed: warm, best of several rounds, until the result is there."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+
+def best(function: Callable[[], Any], *, rounds: int = 7, seconds: float = 0.3) -> float:
+    """Seconds of one call: the least mean over rounds of about `seconds` each, after a call that compiles."""
+    jax.block_until_ready(function())
+    start = time.perf_counter()
+    jax.block_until_ready(function())
+    repeats = max(1, int(seconds / max(time.perf_counter() - start, 1e-6)))
+    means = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            jax.block_until_ready(function())
+        means.append((time.perf_counter() - start) / repeats)
+    return min(means)

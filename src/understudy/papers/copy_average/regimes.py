@@ -1,0 +1,206 @@
+"""Row `regimes`: Figure 4, where gradient flow averages and where it copies."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.papers.check import at_most, close, equal, holds
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.copy_average.cells import compute
+from understudy.papers.copy_average.drawing import REGIME_COLOURS, draw_correlations
+from understudy.papers.measurement import Measurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER = {"gamma1": 0.46, "gamma2": 0.6, "gamma3": 0.75}
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    from understudy.theory import fit_regimes, one_neuron
+    from understudy.theory.regimes import Cell
+
+    grid = [(int(n), int(k)) for n, ks in settings["grid"].items() for k in ks]
+    # The largest problems last: the estimate of the time left is then wrong on the safe side only early on.
+    configurations = [
+        {
+            "kind": "regime",
+            "activation": "erf",
+            "students": n,
+            "teachers": k,
+            "dim": k + 1,
+            "seeds": list(range(settings["seeds"])),
+            "init_std": 0.1,
+        }
+        for n, k in grid
+    ]
+    results = compute(configurations, progress, keep=settings["keep"])
+    cells, rows = [], []
+    worst = 0.0
+    offsets = []
+    others: dict[str, int] = {}
+    data: dict[str, Any] = {}
+    for (n, k), found in zip(grid, results, strict=True):
+        label = found["label"].values.astype(str)
+        loss = found["loss"].values
+        target = one_neuron("erf", k - n + 1).loss
+        averaging, copying = label == f"{n - 1}-copy-1-average", label == f"perturbed-{n}-copy"
+        excess = float(loss[copying].min() - target) if copying.any() else np.nan
+        cells.append(Cell(n, k, int(averaging.sum()), int(copying.sum()), int((~averaging & ~copying).sum()), excess))
+        worst = max(worst, float(found["gradient_norm"].max()))
+        offsets += list(np.abs(loss[averaging] - target))
+        for name in label[~averaging & ~copying]:
+            others[f"({n}, {k}) {name}"] = others.get(f"({n}, {k}) {name}", 0) + 1
+        rows.append(
+            [
+                n,
+                k,
+                averaging.sum(),
+                copying.sum(),
+                (~averaging & ~copying).sum(),
+                loss.mean(),
+                loss.std(),
+                target,
+                excess,
+            ]
+        )
+    table = np.array(rows, float)
+    data["table"] = table
+    for name, (n, k) in _examples(cells).items():
+        found = results[grid.index((n, k))]
+        label = found["label"].values.astype(str)
+        data[f"{name}|nk"] = np.array([n, k])
+        data[f"{name}|loss"] = found["loss"].values
+        data[f"{name}|averaging"] = label == f"{n - 1}-copy-1-average"
+        data[f"{name}|target"] = one_neuron("erf", k - n + 1).loss
+        for which, chosen in (
+            ("average", label == f"{n - 1}-copy-1-average"),
+            ("copy", label == f"perturbed-{n}-copy"),
+        ):
+            if chosen.any():
+                data[f"{name}|{which}"] = found["correlation"].values[np.flatnonzero(chosen)[0]]
+    fitted = fit_regimes(cells)
+    checks = [
+        at_most("gradient norms", worst, bound=1e-12),
+        at_most("loss of averaging runs minus L*(k-n+1)", offsets or [0.0], bound=1e-11),
+        equal("runs that are neither", 0, sum(cell.others for cell in cells)),
+    ]
+    measured: dict[str, Any] = {}
+    for name, wanted in PAPER.items():
+        threshold = getattr(fitted, name)
+        if threshold is None:
+            checks.append(holds(f"{name} is bracketed by the grid", False, "no width brackets it"))
+            continue
+        measured[name] = f"{threshold.value:.3f} ± {threshold.uncertainty:.3f}"
+        data[f"{name}|value"] = np.array([threshold.value, threshold.uncertainty])
+        checks.append(close(f"{name}", wanted, threshold.value, settings["tolerance"]))
+        for n, (value, low, high) in threshold.widths.items():
+            measured[f"{name}, n = {n}"] = f"{value:.3f} in [{low:.3f}, {high:.3f}]"
+    order = [cell.regime for cell in sorted(cells, key=lambda c: c.ratio)]
+    measured["cells"] = {regime: order.count(regime) for regime in REGIME_COLOURS}
+    if others:
+        measured["others"] = others
+    return Measurement(checks, measured, data=data, notes=_notes(cells, worst))
+
+
+def _examples(cells: list[Any]) -> dict[str, tuple[int, int]]:
+    """One cell for each regime, of the smallest width that has it: panels B1 to B4."""
+    chosen: dict[str, tuple[int, int]] = {}
+    for regime in REGIME_COLOURS:
+        having = [cell for cell in cells if cell.regime == regime]
+        if having:
+            best = min(having, key=lambda c: (c.students, abs(c.averaging - c.copying), c.teachers))
+            chosen[regime] = (best.students, best.teachers)
+    return chosen
+
+
+def _notes(cells: list[Any], worst: float) -> str:
+    lines = [f"{c.students}/{c.teachers}: {c.averaging} average, {c.copying} copy, {c.others} other" for c in cells]
+    return f"Largest gradient norm {worst:.1e}. Outcomes: " + "; ".join(lines) + "."
+
+
+def _figure(measurement: Measurement, figure: "Figure") -> None:
+    figure.set_size_inches(12.0, 8.5)
+    data = measurement.data
+    table = data["table"]
+    widths = sorted({int(n) for n in table[:, 0]})
+    parts: Any = figure.subfigures(2, 1)
+    top, bottom = parts
+    axes = np.atleast_1d(top.subplots(1, len(widths), sharey=True))
+    from understudy.theory.regimes import Cell
+
+    for ax, n in zip(axes, widths, strict=True):
+        rows = table[table[:, 0] == n]
+        ax.plot(rows[:, 1], rows[:, 7], "k--", lw=1.2, label="theory L*(k-n+1)")
+        for regime, colour in REGIME_COLOURS.items():
+            chosen = [
+                r for r in rows if Cell(int(r[0]), int(r[1]), int(r[2]), int(r[3]), int(r[4]), r[8]).regime == regime
+            ]
+            if chosen:
+                part = np.array(chosen)
+                ax.errorbar(part[:, 1], part[:, 5], yerr=part[:, 6], fmt="o", ms=5, color=colour, label=regime)
+        for name, style in (("gamma1", ":"), ("gamma2", "-."), ("gamma3", "-")):
+            if f"{name}|value" in data:
+                ax.axvline(
+                    n / data[f"{name}|value"][0],
+                    color="black",
+                    ls=style,
+                    lw=0.9,
+                    label=f"γ{name[-1]} = {data[f'{name}|value'][0]:.2f}",
+                )
+        ax.set(xlabel="teachers k", title=f"A: n = {n} students")
+    axes[0].set_ylabel("loss at convergence")
+    axes[0].legend(fontsize=8)
+    present = [regime for regime in REGIME_COLOURS if f"{regime}|nk" in data]
+    panels = bottom.subplots(
+        1, 2 * max(len(present), 1), gridspec_kw={"width_ratios": [1.3, 1.0] * max(len(present), 1)}
+    )
+    for i, regime in enumerate(present):
+        n, k = data[f"{regime}|nk"]
+        ax, inset = panels[2 * i], panels[2 * i + 1]
+        loss, averaging = data[f"{regime}|loss"], data[f"{regime}|averaging"]
+        seeds = np.arange(len(loss))
+        ax.plot(seeds[averaging], loss[averaging], "o", ms=4, color=REGIME_COLOURS["averaging"], label="average")
+        ax.plot(seeds[~averaging], loss[~averaging], "s", ms=4, color=REGIME_COLOURS["copying"], label="copies")
+        ax.axhline(float(data[f"{regime}|target"]), color="#D55E00", ls="--", lw=1.2, label="theory")
+        spread = max(float(np.ptp(np.append(loss, data[f"{regime}|target"]))), 1e-3)
+        middle = float(np.mean(np.append(loss, data[f"{regime}|target"])))
+        ax.set(
+            xlabel="seed",
+            ylabel="loss",
+            title=f"B{i + 1}: {regime}\nn = {n}, k = {k}",
+            ylim=(middle - 1.2 * spread, middle + 1.2 * spread),
+        )
+        ax.legend(fontsize=7)
+        which = "copy" if f"{regime}|copy" in data else "average"
+        draw_correlations(inset, data[f"{regime}|{which}"], title=f"u, {which}")
+
+
+QUICK = {"8": [9, 10, 11, 12, 14, 16, 18]}
+FULL = {
+    "8": [9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24],
+    "12": [13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30],
+    "16": [17, 20, 21, 22, 23, 25, 26, 27, 28, 29, 31, 33, 35, 37, 40],
+}
+
+CLAIM = Claim(
+    paper="copy-average",
+    id="regimes",
+    where="Fig. 4, Sec. 5.2",
+    statement=(
+        "Gradient flow from small random weights ends in n-1 copies and one average for all seeds if n < γ1 k, in "
+        "perturbed "
+        "copies for all seeds if n > γ2 k, and these have the lower loss if n > γ3 k; losses lie on L*(k-n+1)."
+    ),
+    paper_value={"γ1": 0.46, "γ2": 0.6, "γ3": 0.75, "gradient norms": "≤ 5e-8"},
+    measured_by="fit with 20 seeds from N(0, 0.1²), d = k + 1; thresholds from the counts, γ3 from the losses.",
+    tolerance=0.05,
+    tolerance_reason=(
+        "The paper gives γ's as 'near' a value from grids of k whose steps in n/k are about 0.05; the quick grid is "
+        "coarser still."
+    ),
+    quick={"grid": QUICK, "seeds": 5, "tolerance": 0.07, "keep": False},
+    full={"grid": FULL, "seeds": 20, "tolerance": 0.05, "keep": True},
+    measure=_measure,
+    figure=_figure,
+)

@@ -1,0 +1,169 @@
+"""Row `warm-start`: the recipe of Section 6, and whether it carries over."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from understudy.papers.check import at_most, holds
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.copy_average.cells import compute, describe
+from understudy.papers.measurement import Measurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _task(kind: str, n: int, k: int) -> Any:
+    import understudy as us
+
+    rng = np.random.default_rng(7)
+    if kind == "unit-orthonormal":
+        return us.Population(us.Teacher.orthonormal(k, dim=k + 1), width=n)
+    if kind == "non-orthogonal":
+        return us.Population(us.Teacher.random(k, 2 * k, "erf", seed=7), width=n)
+    if kind == "unequal outgoing":
+        return us.Population(us.Teacher.orthonormal(k, dim=k + 1, outgoing=rng.uniform(0.4, 2.0, k)), width=n)
+    if kind == "non-isotropic":
+        return us.Population(
+            us.Teacher.orthonormal(k, dim=k + 1), width=n, covariance=np.diag(rng.uniform(0.3, 2.0, k + 1))
+        )
+    raise ValueError(f"unknown kind of task {kind!r}")
+
+
+def warm_cell(cell: dict[str, Any]) -> xr.Dataset:
+    """Random seeds first, then the two warm starts: copy-average, copy. They are nudged by 1e-3, off exact saddles."""
+    import understudy as us
+    from understudy.compilation import keep_compiled_programs
+    from understudy.dynamics import FlowOptions
+    from understudy.dynamics.starts import gaussian, perturbed
+    from understudy.surgery import warm_start
+
+    keep_compiled_programs()
+    task = _task(cell["task"], cell["students"], cell["teachers"])
+    begin = [np.asarray(task.flatten(gaussian(task, cell["seeds"], 0.1)))]
+    for kind in ("copy-average", "copy"):
+        begin.append(np.asarray(perturbed(task, task.flatten(warm_start(task, kind)), 1, 1e-3)))
+    starts = np.concatenate(begin)
+    runs = us.fit(task, seeds=len(starts), init=starts, options=FlowOptions(snapshots=0))
+    result = describe(task, runs)[["loss", "label", "gradient_norm", "kind", "flow_time"]]
+    return result.assign(start_loss=("seed", [float(task.loss(start)) for start in starts]))
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    configurations = [
+        {"kind": "warm", "task": task, "students": n, "teachers": k, "seeds": settings["seeds"]}
+        for task, n, k in settings["cells"]
+    ]
+    found = compute(configurations, progress, keep=settings["keep"], function=warm_cell)
+    checks: list[Any] = []
+    measured: dict[str, Any] = {}
+    data: dict[str, Any] = {"names": np.array([f"{task}\nn = {n}, k = {k}" for task, n, k in settings["cells"]])}
+    rows = []
+    for (task, n, k), result in zip(settings["cells"], found, strict=True):
+        loss, time = result["loss"].values, result["flow_time"].values
+        random, average, copy = loss[:-2], loss[-2], loss[-1]
+        best = float(np.min(random))
+        rows.append([np.mean(random), best, average, copy, np.median(time[:-2]), time[-2], time[-1]])
+        name = f"{task}, n = {n}, k = {k}"
+        measured[name] = {
+            "random: mean, best loss": [float(np.mean(random)), best],
+            "from copy-average, from copies": [float(average), float(copy)],
+            "flow time: random median, copy-average, copies": [
+                float(np.median(time[:-2])),
+                float(time[-2]),
+                float(time[-1]),
+            ],
+            "ends": [str(result["label"].values[-2]), str(result["label"].values[-1])],
+        }
+        checks.append(at_most(f"{name}: gradient norm", result["gradient_norm"].values[-2:], bound=1e-9))
+        if task != "unit-orthonormal":
+            continue
+        advised, passed = (copy, time[-1]) if n > 0.75 * k else (average, time[-2])
+        other = average if n > 0.75 * k else copy
+        checks.append(
+            at_most(f"{name}: the advised start ends no higher than the best random seed", advised - best, bound=1e-9)
+        )
+        checks.append(at_most(f"{name}: nor than the other warm start", advised - other, bound=1e-9))
+        checks.append(
+            at_most(f"{name}: in less flow time than the median seed (ratio)", passed / np.median(time[:-2]), bound=1.0)
+        )
+    table = np.array(rows)
+    beyond = [i for i, (task, _, _) in enumerate(settings["cells"]) if task != "unit-orthonormal"]
+    if beyond:
+        warm = np.minimum(table[beyond, 2], table[beyond, 3])
+        shares = [float(np.mean(warm <= table[beyond, 1] + 1e-9)), float(np.mean(warm <= table[beyond, 0] + 1e-9))]
+        measured["beyond the paper: better warm start ≤ best random seed, ≤ mean random seed (share of cases)"] = shares
+        checks.append(holds("beyond the paper: every case measured", bool(np.all(np.isfinite(table[beyond]))), shares))
+    data["table"] = table
+    return Measurement(
+        checks,
+        measured,
+        data=data,
+        notes="Warm starts are moved by a random vector of length 1e-3, so that an exact saddle is left.",
+    )
+
+
+def _figure(measurement: Measurement, figure: "Figure") -> None:
+    figure.set_size_inches(11.0, 4.8)
+    table, names = measurement.data["table"], measurement.data["names"]
+    left, right = figure.subplots(1, 2)
+    y = np.arange(len(names))
+    for column, marker, colour, label in (
+        (0, "|", "#888888", "random, mean"),
+        (1, "o", "#888888", "random, best"),
+        (2, "s", "#009E73", "from copy-average"),
+        (3, "^", "#0072B2", "from copies"),
+    ):
+        left.plot(table[:, column], y + 0.12 * (column - 1.5), marker, color=colour, label=label, ms=7)
+    left.set(yticks=y, yticklabels=names, xscale="log", xlabel="loss at convergence", title="Where each start ends")
+    left.legend(fontsize=8)
+    for column, marker, colour, label in (
+        (4, "o", "#888888", "random, median"),
+        (5, "s", "#009E73", "from copy-average"),
+        (6, "^", "#0072B2", "from copies"),
+    ):
+        right.plot(np.maximum(table[:, column], 1e-2), y + 0.12 * (column - 5), marker, color=colour, label=label, ms=7)
+    right.set(
+        yticks=y,
+        yticklabels=[],
+        xscale="log",
+        xlabel="flow time until Newton's method takes over",
+        title="How long the flow takes",
+    )
+    right.legend(fontsize=8)
+
+
+KINDS = ("unit-orthonormal", "non-orthogonal", "unequal outgoing", "non-isotropic")
+CLAIM = Claim(
+    paper="copy-average",
+    id="warm-start",
+    where="Sec. 6",
+    statement=(
+        "To compress little (n > γ3 k) start from copies of n teachers; to compress much start from n-1 copies and one "
+        "average. Left open "
+        "in the paper: other teachers, outgoing weights and inputs."
+    ),
+    paper_value="recipe; not measured in the paper",
+    measured_by="fit from warm starts and from random seeds: final loss and flow time.",
+    tolerance=1e-9,
+    tolerance_reason="Losses of polished points.",
+    quick={
+        "cells": [
+            ["unit-orthonormal", 3, 8],
+            ["unit-orthonormal", 8, 9],
+            ["non-orthogonal", 3, 8],
+            ["unequal outgoing", 3, 8],
+            ["non-isotropic", 3, 8],
+        ],
+        "seeds": 6,
+        "keep": False,
+    },
+    full={
+        "cells": [[kind, n, k] for kind in KINDS for n, k in ((4, 12), (8, 20), (8, 12), (8, 9), (12, 14))],
+        "seeds": 20,
+        "keep": True,
+    },
+    measure=_measure,
+    figure=_figure,
+)

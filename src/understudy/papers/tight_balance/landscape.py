@@ -1,0 +1,354 @@
+"""Critical points: the toy model's, all of them; the angle and nature of tight balance; pairs among many students."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+import understudy as us
+from understudy.dynamics import FlowOptions, follow, starts
+from understudy.papers.check import at_least, at_most, between, close, equal, holds
+from understudy.papers.claim import Progress, Settings
+from understudy.papers.measurement import Measurement
+from understudy.points import certify
+from understudy.points.sphere_structure import sphere_structure
+from understudy.points.torus import TorusSearch, search_torus
+from understudy.tasks.sphere import Sphere
+from understudy.theory import tight_balance as theory
+
+NAMES = {
+    "2-copy": "copy",
+    "1-tight-pair": "tight-balance",
+    "1-balance-pair": "balance",
+    "1-same-copy": "same copy",
+    "1-same-average": "same balance",
+    "1-leaning-pair": "leaning pair",
+}
+"""Names of Table 1 for our labels; the last is not in the table."""
+
+TABLE_1 = ("copy", "tight-balance", "balance", "same copy", "same balance")
+
+
+def label_of(task: Sphere, rows: np.ndarray) -> str:
+    """The structure's label of unit rows."""
+    return sphere_structure(task, us.TwoLayer(rows, np.ones(len(rows)))).label
+
+
+def orbit_key(rows: np.ndarray) -> tuple:
+    """The same for configurations that differ by order and signs of students or of the two teachers."""
+    options = []
+    for teachers in ((0, 1), (1, 0)):
+        for students in ((0, 1), (1, 0)):
+            moved = rows[list(students)][:, list(teachers)]
+            for flip in (1.0, -1.0):  # signs of both students are free; of the teachers' signs the relative one is left
+                turned = moved * np.array([1.0, flip])
+                lead = np.where(np.abs(turned[:, :1]) > 1e-9, np.sign(turned[:, :1]), np.sign(turned[:, 1:]))
+                options.append(tuple(np.round(turned * lead, 7).ravel() + 0.0))
+    return max(options)
+
+
+def toy_points(settings: Settings, progress: Progress) -> Measurement:
+    """Every critical point at n = k = d = 2 with its class and certificate, for each degree."""
+    searches: dict[int, TorusSearch] = {}
+    classes: dict[int, dict[str, dict[str, Any]]] = {}
+    worst = 0.0
+    for degree in progress.over(settings["degrees"], "ρ ="):
+        task = Sphere(np.eye(2), 2, activation=f"hermite:{degree}")
+        searches[degree] = search_torus(task)
+        classes[degree] = {}
+        for point in searches[degree].points:
+            certificate = certify(task, point.rows)
+            worst = max(worst, certificate.gradient_norm)
+            entry = classes[degree].setdefault(
+                NAMES.get(label_of(task, point.rows), "unknown"),
+                {"count": 0, "orbits": set(), "kinds": set(), "signatures": set(), "loss": point.loss},
+            )
+            entry["count"] += 1
+            entry["orbits"].add(orbit_key(point.rows))
+            entry["kinds"].add(certificate.kind)
+            entry["signatures"].add((certificate.positives, certificate.zeros, certificate.index))
+    four = classes[4]
+    tight = next(p for p in searches[4].points if NAMES[label_of(Sphere(np.eye(2), 2), p.rows)] == "tight-balance")
+    higher = [d for d in settings["degrees"] if d > 4]
+    wanted_counts = {"copy": 2, "tight-balance": 4, "balance": 2, "same copy": 2, "same balance": 2}
+    kinds = {
+        "copy": "minimum",
+        "tight-balance": "non-strict saddle",
+        "balance": "strict saddle",
+        "same copy": "strict saddle",
+        "same balance": "strict saddle",
+    }
+    cosines = np.sort(np.abs(tight.rows).max(axis=1))
+    points = searches[4].points
+    return Measurement(
+        checks=[
+            equal("classes at ρ = 4", sorted(TABLE_1), sorted(four)),
+            equal("points of each class, up to signs of students", wanted_counts, {c: four[c]["count"] for c in TABLE_1}),
+            equal("orbits of each class under all symmetries", 1, max(len(e["orbits"]) for e in four.values())),
+            equal("kinds at ρ = 4", kinds, {c: "/".join(sorted(four[c]["kinds"])) for c in TABLE_1}),
+            holds(
+                "the search is complete at every degree",
+                all(s.complete for s in searches.values()),
+                {f"ρ = {d}": f"{s.squares} squares, index sum {s.index_sum}" for d, s in searches.items()},
+            ),
+            at_most("squares left elsewhere than at degenerate points", [s.stray for s in searches.values()], bound=0),
+            at_most("gradient norm of the points", worst, bound=1e-12),
+            close("w·v_1 at tight balance, ρ = 4, is cos(π/8)", math.cos(math.pi / 8), float(cosines[0]), 1e-12),
+            equal("a sixth class for every ρ ≥ 6", len(higher), sum("leaning pair" in classes[d] for d in higher)),
+            equal("tight balance is a minimum for every ρ ≥ 6", len(higher), _minima(classes, higher)),
+        ],
+        measured={
+            c: f"{e['count']} points, {'/'.join(sorted(e['kinds']))}, (+, 0, -) = {sorted(e['signatures'])}, loss {e['loss']:.6g}"
+            for c, e in four.items()
+        },
+        data={
+            "angles": np.array([p.angles for p in points]),
+            "names": np.array([NAMES[label_of(Sphere(np.eye(2), 2), p.rows)] for p in points]),
+            "angles6": np.array([p.angles for p in searches[6].points]) if 6 in searches else np.zeros((0, 2)),
+        },
+        notes=(
+            "Complete: squares of the torus are excluded by bounds on derivatives or lie in a neighbourhood of a known zero where "
+            "there is no second; indices add up to 0. At ρ = 4 the neighbourhoods of the four degenerate points are settled by "
+            "hand: ∂_1L + ∂_2L = sin 4φ_1 + sin 4φ_2 vanishes only for φ_1 + φ_2 ∈ (π/2)ℤ or φ_1 - φ_2 ∈ π/4 + (π/2)ℤ, and on "
+            "these lines one equation in one angle is left, whose zeros are the listed ones."
+        ),
+        printed=[
+            close("w·v_1 at tight balance as printed, cos⁻¹(π/8)", math.acos(math.pi / 8), float(cosines[0]), 1e-9),
+            holds(
+                "Balance row as printed: w_2·v_1 is 2^(-1/2) and -2^(-1/2) at once",
+                bool(2**-0.5 == -(2**-0.5)),
+                "w_1·v_1 = w_2·v_1 and w_1·v_1 = -w_2·v_1 exclude each other",
+            ),
+            equal("critical points other than tight balance stay the same as ρ varies: classes at ρ ≥ 6", 5, _most(classes, higher)),
+        ],
+        erratum_note=(
+            "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For ρ ≥ 6 a sixth "
+            "class appears: pairs that lean to one side (at ρ = 6 at π/24 and -5π/24), saddles between tight balance, "
+            "which has become a minimum, and the copies."
+        ),
+    )
+
+
+def _minima(classes: dict[int, dict[str, dict[str, Any]]], degrees: list[int]) -> int:
+    return sum(classes[d]["tight-balance"]["kinds"] == {"minimum"} for d in degrees)
+
+
+def _most(classes: dict[int, dict[str, dict[str, Any]]], degrees: list[int]) -> int:
+    return max(len(classes[d]) for d in degrees)
+
+
+def draw_toy_points(measurement: Measurement, figure: Any) -> None:
+    """Fig. 1: both gradient components' zero lines at ρ = 4 and the critical points on them."""
+    axes = figure.subplots()
+    phi = np.linspace(0, np.pi, 400)
+    first, second = np.meshgrid(phi, phi, indexing="ij")
+    pair = np.sin(2 * (first - second)) + np.sin(4 * (first - second)) / 2
+    axes.contour(phi, phi, (np.sin(4 * first) - pair).T, levels=[0.0], colors="C0", linewidths=1)
+    axes.contour(phi, phi, (np.sin(4 * second) + pair).T, levels=[0.0], colors="C1", linewidths=1)
+    names, angles = measurement.data["names"], measurement.data["angles"]
+    for i, name in enumerate(TABLE_1):
+        chosen = angles[names == name]
+        axes.plot(chosen[:, 0], chosen[:, 1], "o^sDv"[i], color=f"C{i + 2}", ms=8, label=name, zorder=3)
+    ticks = [0, np.pi / 4, np.pi / 2, 3 * np.pi / 4, np.pi]
+    axes.set_xticks(ticks, ["0", "π/4", "π/2", "3π/4", "π"])
+    axes.set_yticks(ticks, ["0", "π/4", "π/2", "3π/4", "π"])
+    axes.set(xlabel="angle of student 1", ylabel="angle of student 2", title="All critical points, n = k = d = 2, ρ = 4")
+    axes.set_aspect("equal")
+    axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
+
+
+def angle(settings: Settings, progress: Progress) -> Measurement:
+    """θ_ρ from the polynomial with one positive root, against the paper's own condition."""
+    degrees = settings["degrees"]
+    ours = np.array([theory.angle(d) for d in degrees])
+
+    def printed(a: float, rho: int) -> float:
+        return -2 * (1 - 2 * a * a) ** (rho - 1) - a ** (rho - 2) + math.sqrt(1 - a * a) ** (rho - 2)
+
+    theirs = np.array([math.asin(brentq(printed, 1e-3, 0.6, args=(d,), xtol=1e-16, rtol=1e-15)) for d in degrees])
+    at_diagonal = [abs(printed(math.sqrt(0.5), d)) for d in degrees]
+    gradients = []
+    for d in progress.over(degrees, "ρ ="):
+        task = Sphere(np.eye(2), 2, activation=f"hermite:{d}")
+        gradients.append(float(np.linalg.norm(np.asarray(task.gradient(theory.tight_pairs(2, 2, 2, d))))))
+    return Measurement(
+        checks=[
+            close("θ_4 is π/8", math.pi / 8, float(ours[0]), 1e-15),
+            close("θ_ρ against the zero of the printed condition", theirs, ours, 1e-12),
+            at_most("gradient norm at (θ_ρ, -θ_ρ)", gradients, bound=1e-12),
+            at_most("θ_ρ falls with ρ: largest step", np.diff(ours), bound=0.0),
+            at_most("the condition's zero at 2^(-1/2)", at_diagonal, bound=1e-12),
+            close("cos 2θ_6 is 2^(-1/4)", 2**-0.25, math.cos(2 * theory.angle(6)), 1e-15),
+        ],
+        measured={f"θ_{d}": float(t) for d, t in zip(degrees, ours, strict=True)},
+        data={"degrees": np.array(degrees), "angles": ours},
+        notes=(
+            "Exactly one angle for each ρ by Descartes' rule (see theory.tight_balance); as ρ → ∞, ρθ² → (2/3) ln 2 = 0.462. "
+            "The intermediate conditions are printed with -a√(1-a²)^ρ where +a√(1-a²)^ρ follows; it cancels in the final one."
+        ),
+    )
+
+
+def draw_angle(measurement: Measurement, figure: Any) -> None:
+    """Fig. 2 and 3: the condition's zeros and the angle against ρ."""
+    left, right = figure.subplots(1, 2)
+    a = np.linspace(0, 0.8, 400)
+    for rho in (4, 6):
+        condition = -2 * (1 - 2 * a**2) ** (rho - 1) - a ** (rho - 2) + np.sqrt(1 - a**2) ** (rho - 2)
+        left.plot(a, condition, label=f"ρ = {rho}")
+        left.plot(np.sin(theory.angle(rho)), 0, "ko", ms=5)
+    left.axhline(0, color="0.5", lw=0.8)
+    left.set(xlabel="a = sin θ", ylabel="condition", title="Tight-balance condition")
+    left.legend()
+    degrees, angles = measurement.data["degrees"], measurement.data["angles"]
+    right.plot(degrees, angles, "o-", label="θ_ρ")
+    fine = np.linspace(4, degrees.max(), 200)
+    right.plot(fine, np.sqrt(2 * np.log(2) / 3 / fine), "--", label="√(2 ln 2 / 3ρ)")
+    right.set(xlabel="degree ρ", ylabel="angle to the shared teacher", title="Tight-balance angle")
+    right.legend()
+
+
+def _escape_times(offsets: np.ndarray) -> np.ndarray:
+    """Flow times from the slow curve of ρ = 4, d = 2 at these mean angles to a justified jump to the copies."""
+    task = Sphere(np.eye(2), 2)
+    rows = theory.slow_curve(offsets).reshape(len(offsets), -1)
+    options = FlowOptions(rtol=1e-10, atol=1e-12, snapshots=0, max_time=1e12)
+    runs = dict(follow(task, rows, options))
+    return np.array([runs[i].time if runs[i].ending == "polished" else math.inf for i in range(len(offsets))])
+
+
+def nature(settings: Settings, progress: Progress) -> Measurement:
+    """What tight balance is for each ρ and d, how long the flow stays near it, and how often it stays for good."""
+    kinds, wanted, deviations, orders = {}, {}, [], []
+    cases = [(rho, d) for rho in settings["degrees"] for d in settings["dims"]]
+    for i, (rho, d) in enumerate(cases):
+        progress(0.4 * i / len(cases), f"ρ = {rho}, d = {d}")
+        pair = theory.tight_balance(rho)
+        task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
+        certificate = certify(task, theory.tight_pairs(2, 2, d, rho))
+        kinds[f"ρ = {rho}, d = {d}"] = certificate.kind
+        wanted[f"ρ = {rho}, d = {d}"] = pair.kind
+        deviations.append(float(np.abs(np.sort(certificate.eigenvalues) - pair.eigenvalues(d)).max()))
+        if certificate.higher_order is not None:
+            orders.append(certificate.higher_order.order)
+    small = np.array([0.02, 0.01, 0.005])
+    task = Sphere(np.eye(2), 2)
+    curve = np.asarray(task.loss(theory.slow_curve(small))) - 0.75
+    offsets = np.logspace(-1, settings["finest"], settings["escapes"])
+    times = _escape_times(offsets)
+    late = offsets < 0.03
+    slope = float(np.polyfit(np.log(offsets[late]), np.log(times[late]), 1)[0])
+    shares = {}
+    returns = []
+    stuck = [(rho, d) for rho, d in cases if rho > 4]
+    for i, (rho, d) in enumerate(stuck):
+        progress(0.5 + 0.5 * i / len(stuck), f"basin, ρ = {rho}, d = {d}")
+        task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
+        vectors = np.asarray(task.flatten(starts.uniform_sphere(task, settings["seeds"])))
+        point = theory.tight_pairs(2, 2, d, rho).ravel()
+        near = point + 0.02 * np.random.default_rng(rho).normal(size=(20, len(point)))
+        near = near.reshape(20, 2, d) / np.linalg.norm(near.reshape(20, 2, d), axis=2, keepdims=True)
+        runs = dict(follow(task, np.concatenate([vectors, near.reshape(20, -1)]), FlowOptions(snapshots=0)))
+        labels = [label_of(task, runs[i].vector.reshape(2, d)) for i in range(len(runs))]
+        shares[f"ρ = {rho}, d = {d}"] = labels[: settings["seeds"]].count("1-tight-pair") / settings["seeds"]
+        returns.append(labels[settings["seeds"] :].count("1-tight-pair") / 20)
+    toy = {k: v for k, v in shares.items() if k.endswith("d = 2")}
+    return Measurement(
+        checks=[
+            equal("kind, certified, against the closed-form spectrum", wanted, kinds),
+            at_most("whole spectrum against the closed form", deviations, bound=1e-10),
+            between("ρ = 4: order of the descent along the zero mode", orders, low=3.9, high=4.1),
+            close("ρ = 4: loss along the slow curve / s⁴", -16.0, (curve / small**4)[-1:], 0.02),
+            close("ρ = 4: exponent of the escape time in the starting distance", -2.0, slope, 0.02),
+            close("ρ = 4: escape time × 64 s², smallest s", 1.0, float(times[-1] * 64 * offsets[-1] ** 2), 0.02),
+            equal("ρ ≥ 6: share of starts at distance ~0.02 that return", 1.0, float(min(returns))),
+            at_least("ρ ≥ 6: share of uniform starts that stay for good", list(shares.values()), bound=0.01),
+        ],
+        measured={
+            "kinds": {f"ρ = {rho}": kinds[f"ρ = {rho}, d = {settings['dims'][0]}"] for rho in settings["degrees"]},
+            "escape time, ρ = 4": f"{times[-1] * offsets[-1] ** 2 * 64:.4f}/(64 s²), exponent {slope:.4f}",
+            "share of uniform starts caught for good": shares,
+        },
+        data={"offsets": offsets, "times": times, "shares": np.array(list(shares.values())), "cases": np.array(list(shares))},
+        notes=(
+            "ρ = 4 is exactly where tight balance is born as a minimum: its turning mode has eigenvalue 0 and the loss falls as "
+            "-16 s⁴, in every dimension. For ρ ≥ 6 all eigenvalues are positive; the least one out of the plane is ρ sin^(ρ-2) θ_ρ. "
+            "Started beside one teacher both students end there forever."
+        ),
+        printed=[
+            at_most(
+                "toy model, 'we empirically observe global convergence': share that does not reach the global minimum, ρ ≥ 6",
+                list(toy.values()),
+                bound=0.0,
+            )
+        ],
+        erratum_note=(
+            "Escape from tight balance to the global minimum holds for ρ = 4 only, after a time 1/(64 s²) from mean angle s. For "
+            "ρ ≥ 6 tight balance is a local minimum and a positive share of starts ends in it, in the toy model too."
+        ),
+    )
+
+
+def draw_nature(measurement: Measurement, figure: Any) -> None:
+    """Escape times at ρ = 4, and the share of starts that never escape for ρ ≥ 6."""
+    left, right = figure.subplots(1, 2)
+    s, t = measurement.data["offsets"], measurement.data["times"]
+    left.loglog(s, t, "o", label="flow")
+    left.loglog(s, theory.escape_time(1.0) / s**2, "-", label="1/(64 s²)")
+    left.set(xlabel="mean angle s at the start", ylabel="escape time", title="ρ = 4: leaving tight balance")
+    left.legend()
+    names, shares = measurement.data["cases"], measurement.data["shares"]
+    right.barh([str(n) for n in names], shares)
+    right.set(xlabel="share of uniform starts", title="ρ ≥ 6: caught for good")
+    right.invert_yaxis()
+
+
+def pairs(settings: Settings, progress: Progress) -> Measurement:
+    """Tight-balance pairs among n ≤ k ≤ d students: critical, certified, and how often runs end in them."""
+    steepest, kinds = [], []
+    for n, k, d, count in settings["configurations"]:
+        for degree in settings["degrees"]:
+            task = Sphere(np.eye(k, d), n, activation=f"hermite:{degree}")
+            rows = theory.tight_pairs(n, k, d, degree, count)
+            certificate = certify(task, rows)
+            steepest.append(certificate.gradient_norm)
+            kinds.append((degree, certificate.kind, label_of(task, rows) == _pair_label(n, count)))
+    endings: dict[str, dict[str, int]] = {}
+    paired, certified = [], []
+    for i, (n, k, d, degree) in enumerate(settings["runs"]):
+        progress(i / len(settings["runs"]), f"n = {n}, k = {k}, d = {d}, ρ = {degree}")
+        runs = us.fit(Sphere(us.Teacher.orthonormal(k, d, f"hermite:{degree}"), n), settings["seeds"])
+        labels = Counter(f"{run.structure.label} ({run.certificate.kind})" for run in runs)
+        endings[f"n = {n}, k = {k}, d = {d}, ρ = {degree}"] = dict(labels.most_common())
+        paired += [2 * _pairs_in(run.structure.label) / n for run in runs]
+        certified += [run.certificate.kind != "unconverged" for run in runs]
+    expected = {4: "non-strict saddle"}
+    return Measurement(
+        checks=[
+            at_most("gradient norm at constructed pairs", steepest, bound=1e-12),
+            holds(
+                "each is certified: non-strict saddle at ρ = 4, minimum for ρ ≥ 6, and recognised",
+                all(kind == expected.get(degree, "minimum") and named for degree, kind, named in kinds),
+                {f"ρ = {d}": sorted({k for x, k, _ in kinds if x == d}) for d in settings["degrees"]},
+            ),
+            at_least("share of runs with a certified end", float(np.mean(certified)), bound=1.0),
+            between("share of students that end in pairs, mean over runs", float(np.mean(paired)), low=0.01, high=0.6),
+        ],
+        measured={"students in pairs": float(np.mean(paired)), **endings},
+        notes="Uniform starts. Only some students pair up; the others copy a teacher each.",
+    )
+
+
+def _pair_label(n: int, count: int) -> str:
+    singles = f"{n - 2 * count}-copy-" if n > 2 * count else ""
+    return f"{singles}{count}-tight-pair"
+
+
+def _pairs_in(label: str) -> int:
+    parts = label.split("-")
+    return sum(int(parts[i]) for i in range(len(parts) - 2) if parts[i].isdigit() and parts[i + 2 : i + 3] == ["pair"])
+
