@@ -10,10 +10,10 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
-from importlib import import_module
+from importlib import import_module  # noqa: E402
 
 # Each module has a `main()` that prints its table.
-BENCHMARKS = ("calculus",)
+BENCHMARKS = ("calculus", "flow")
 
 
 def main(names: list[str]) -> None:

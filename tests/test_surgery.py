@@ -59,9 +59,7 @@ def test_strong_teachers_are_copied_and_weak_ones_averaged():
     assert np.argmax(np.abs(warm_start(task, "copy").incoming), axis=1).tolist().count(1) == 1
 
 
-@pytest.mark.parametrize(
-    ("width", "options", "kind"), [(4, {}, "copy"), (2, {"outgoing": 1.0}, "copy"), (2, {}, "average")]
-)
+@pytest.mark.parametrize(("width", "options", "kind"), [(4, {}, "copy"), (2, {"outgoing": 1.0}, "copy")])
 def test_what_it_cannot_do_is_refused(width, options, kind):
     task = us.Population(us.Teacher.orthonormal(4), width=width, **options)
     with pytest.raises(ValueError, match="received"):

@@ -79,10 +79,8 @@ def mnist(
     """
     cache = cache_directory() / "data" / "mnist" if cache is None else cache
     named = os.environ.get("UNDERSTUDY_DATA")
-    if path is not None:
-        places = [Path(path)]
-    else:
-        places = [Path(named), Path(named) / "mnist", cache] if named else [cache]
+    known = [Path(named), Path(named) / "mnist", cache] if named else [cache]
+    places = known if path is None else [Path(path)]
     for place in places:
         arrays = _read(place)
         if arrays is not None:

@@ -15,6 +15,11 @@ from understudy import activations
 from understudy.activations import Activation
 
 
+def _affine(x: Array, weight: Array, bias: Array) -> Array:
+    product = x @ weight.T
+    return product + jnp.broadcast_to(bias, product.shape)
+
+
 class TwoLayer(eqx.Module):
     """Parameters of a two-layer network f(x) = Σ_i a_i σ(w_i·x).
 
@@ -76,8 +81,8 @@ class Deep(eqx.Module):
         """The network's output for inputs x, with that activation in every hidden layer."""
         sigma = activations.get(activation)
         for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = sigma(x @ w.T + b)
-        return x @ self.weights[-1].T + self.biases[-1]
+            x = sigma(_affine(x, w, b))
+        return _affine(x, self.weights[-1], self.biases[-1])
 
     @staticmethod
     def glorot(widths: Sequence[int], *, seed: int = 0, bias: float = 0.0) -> Deep:

@@ -23,6 +23,7 @@ from understudy.fitting import Run
 from understudy.store import Store
 from understudy.tasks.population import Population
 from understudy.tasks.sphere import Sphere
+from understudy.tasks.task import Task
 
 _JUMP = ("gradient_norm", "decrement", "distance", "ratio")
 
@@ -103,7 +104,7 @@ def _order(task: Population | Sphere, vectors: np.ndarray) -> tuple[np.ndarray, 
 
 
 @eqx.filter_jit
-def _losses(task: Population | Sphere, vectors: Array) -> Array:
+def _losses(task: Task, vectors: Array) -> Array:
     return jax.lax.map(task.value, vectors, batch_size=32)
 
 

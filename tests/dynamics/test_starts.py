@@ -46,7 +46,7 @@ def test_perturbations_have_the_given_length():
 
 @pytest.mark.parametrize("seeds", [0, -1, [], [1, 1], [-2]])
 def test_seeds_that_are_none_are_refused(seeds):
-    with pytest.raises(ValueError, match="seed|Seed"):
+    with pytest.raises(ValueError, match=r"seed|Seed"):
         starts.gaussian(TASK, seeds)
 
 

@@ -220,22 +220,22 @@ def test_parallel_relu_students_have_a_hessian_and_a_verdict():
 
 
 def test_relu_students_at_the_teacher_and_spurious_minima_are_told_apart():
-    """Safran and Shamir 2018: k = n = d ≥ 6, outgoing weights fixed at 1, has minima that are not global."""
+    """Safran and Shamir 2018: k = n = d ≥ 6, outgoing weights fixed at 1, has minima that are not global.
+
+    At 6 less than one start in a hundred ends there; of 400 seeds these two do, in the same point.
+    """
     task = us.Population(us.Teacher.orthonormal(6, activation="relu"), width=6, outgoing=1.0)
     at_teacher = us.certify(task, us.TwoLayer(np.eye(6)[[3, 1, 0, 2, 5, 4]], np.ones(6)))
     assert (at_teacher.kind, at_teacher.loss < 1e-13) == ("minimum", True)
-    runs = us.fit(task, seeds=SPURIOUS_SEEDS, init_std=1.0)
+    runs = us.fit(task, seeds=[0, 142, 325], init_std=0.4)
     assert {r.certificate.kind for r in runs} == {"minimum"}
-    losses = sorted(r.loss for r in runs)
-    assert losses[0] < 1e-13
-    assert losses[-1] > 1e-3
+    assert runs[0].loss < 1e-13
+    assert runs[1].loss == pytest.approx(0.050161, abs=1e-6)
+    assert [g.members for g in runs.groups()] == [(1, 2), (0,)]
     for run in runs:
         assert run.certificate.gradient_norm < 1e-12
         assert run.certificate.least_eigenvalue > 1e-3
         assert (run.structure.label == "6-copy") == (run.loss < 1e-13)
-
-
-SPURIOUS_SEEDS = range(12)
 
 
 # -- degenerate toys ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def cells(widths, gamma1=0.46, gamma2=0.6, gamma3=0.75, seeds=20):
 
 
 def test_thresholds_are_found_within_their_uncertainty():
-    found = fit_regimes(cells([16, 24, 32]))
+    found = fit_regimes(cells([16, 24, 32]), resamples=60)
     for threshold, truth in ((found.gamma1, 0.46), (found.gamma2, 0.6)):
         assert abs(threshold.value - truth) < 3 * threshold.uncertainty
         assert threshold.uncertainty < 0.03
@@ -30,7 +30,7 @@ def test_thresholds_are_found_within_their_uncertainty():
 
 
 def test_fewer_seeds_are_less_certain():
-    few, many = (fit_regimes(cells([16, 24], seeds=s)).gamma1.uncertainty for s in (4, 200))
+    few, many = (fit_regimes(cells([16, 24], seeds=s), resamples=60).gamma1.uncertainty for s in (4, 200))
     assert few > many
 
 

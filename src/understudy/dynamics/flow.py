@@ -221,7 +221,8 @@ def _follow(
     times = options.times
     base = softened(task, options.atol)
     moving = base.prepared(jnp.asarray(starts))
-    numbers = [jnp.asarray(x, float) for x in (options.rtol, options.atol, options.stop)]
+    rtol, atol, stop = (jnp.asarray(x, float) for x in (options.rtol, options.atol, options.stop))
+    marks = jnp.asarray(times)
     limits = jnp.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
     now = {
@@ -253,7 +254,8 @@ def _follow(
 
     def advance(to_move: Task) -> dict[str, np.ndarray]:
         lanes = Lanes(**{k: jnp.asarray(v) for k, v in now.items()})
-        return {k: np.array(v) for k, v in _advance(to_move, lanes, times, *numbers, limits, chunk)._asdict().items()}
+        moved = _advance(to_move, lanes, marks, rtol, atol, stop, limits, chunk)
+        return {k: np.array(v) for k, v in moved._asdict().items()}
 
     for lane in range(count):
         load(lane)

@@ -68,11 +68,11 @@ def examine(
     task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * np.sign(vector)))
     base = float(task.loss(jnp.asarray(vector)))
     noise = 256 * np.finfo(float).eps * (1 + abs(base) + float(np.abs(vector).max()) ** 2)
-    fixed = [jnp.asarray(x) for x in (vector, null, inverse, directions)]
+    point, basis, relaxing, tried = (jnp.asarray(x) for x in (vector, null, inverse, directions))
     radii: list[float] = []
     lowest, highest = [], []
     for radius in _RADII:
-        found = np.asarray(_search(task, *fixed, jnp.asarray(radius), jnp.asarray(noise)))
+        found = np.asarray(_search(task, point, basis, relaxing, tried, jnp.asarray(radius), jnp.asarray(noise)))
         usable = found[np.isfinite(found)] - base
         if len(usable) < found.size / 2:
             continue  # a sphere of which half cannot be reached says nothing

@@ -95,7 +95,7 @@ def nearest_critical(task: Task, vector: Float[Array, " P"] | np.ndarray, steps:
 
 @eqx.filter_jit
 def _newton(task: Task, vector: Array, steps: int) -> tuple[Array, Array]:
-    def iterate(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def iterate(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         point, best, least = carry
         local, origin = task.chart(point)
         _, gradient, hessian = local.evaluate(origin)

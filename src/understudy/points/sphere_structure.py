@@ -91,7 +91,7 @@ class _Reader:
         u = self.v @ w
         j = int(np.argmax(np.abs(u)))
         sign = np.sign(u[j]) if self.even else 1.0
-        return self._within(np.linalg.norm(w - sign * self.v[j]), (j,))
+        return self._within(float(np.linalg.norm(w - sign * self.v[j])), (j,))
 
     def averaged(self, w: np.ndarray) -> tuple[int, ...] | None:
         """Teachers and relative signs of which w is the average; places that differ are told apart by signs."""
@@ -103,7 +103,7 @@ class _Reader:
         ideal = signs @ self.v[group]
         signs = signs * (signs[0] if self.even else 1)
         place = tuple(x for pair in zip(group.tolist(), signs.tolist(), strict=True) for x in pair)
-        return self._within(np.linalg.norm(w - ideal / np.linalg.norm(ideal)), place)
+        return self._within(float(np.linalg.norm(w - ideal / np.linalg.norm(ideal))), place)
 
     def _within(self, gap: float, place: tuple[int, ...]) -> tuple[int, ...] | None:
         if gap > CLOSE:

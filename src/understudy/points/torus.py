@@ -205,26 +205,27 @@ def _centre(field_: _Field, origin: np.ndarray) -> np.ndarray:
     On the curve where the gradient's stiff component vanishes, its soft component is a s³ in the distance s from the
     zero: two points of the curve on either side give the zero by their cube roots.
     """
-    hessian = field_.evaluate(origin[None])[2][0]
-    values, vectors = np.linalg.eigh(hessian)
-    soft, stiff = vectors[:, np.argmin(np.abs(values))], vectors[:, np.argmax(np.abs(values))]
-
-    def on_curve(point: np.ndarray) -> tuple[np.ndarray, float]:
-        for _ in range(30):
-            _, gradient, hessian = field_.evaluate(point[None])
-            point = point - stiff * (stiff @ gradient[0]) / (stiff @ hessian[0] @ stiff)
-        return point, float(np.cbrt(soft @ field_.evaluate(point[None])[1][0]))
-
     reach = 0.05
     for _ in range(20):
-        above, below = on_curve(origin + reach * soft)[1], on_curve(origin - reach * soft)[1]
+        values, vectors = np.linalg.eigh(field_.evaluate(origin[None])[2][0])
+        soft, stiff = vectors[:, np.argmin(np.abs(values))], vectors[:, np.argmax(np.abs(values))]
+        above = _soft_slope(field_, origin + reach * soft, soft, stiff)[0]
+        below = _soft_slope(field_, origin - reach * soft, soft, stiff)[0]
         if above == below:
             break
         shift = -reach * (above + below) / (above - below)
-        origin = on_curve(origin + shift * soft)[0]
+        origin = _soft_slope(field_, origin + shift * soft, soft, stiff)[1]
         if abs(shift) < 1e-15:
             break
     return origin
+
+
+def _soft_slope(field_: _Field, point: np.ndarray, soft: np.ndarray, stiff: np.ndarray) -> tuple[float, np.ndarray]:
+    """The cube root of the gradient's soft component where its stiff one vanishes, and that place, along `stiff`."""
+    for _ in range(30):
+        _, gradient, hessian = field_.evaluate(point[None])
+        point = point - stiff * (stiff @ gradient[0]) / (stiff @ hessian[0] @ stiff)
+    return float(np.cbrt(soft @ field_.evaluate(point[None])[1][0])), point
 
 
 def _alone_within(field_: _Field, zero: np.ndarray) -> float:

@@ -176,7 +176,7 @@ class Sphere(Task):
 
         With P = I - xxᵀ and G, H the Euclidean gradient and Hessian: P_i H_ij P_j - δ_ij [(x·G)P + PGxᵀ + x(PG)ᵀ].
         """
-        n, d, rho = self.width, self.dim, self.degree
+        d, rho = self.dim, self.degree
         v, o, index = self.teacher.incoming, self._overlaps(x), jnp.arange(self.width)
         radial, tangential = _split(x, self._pull(o, x))
         first = self.repulsion * rho * jnp.where(o.off, o.students ** (rho - 1), 0.0)

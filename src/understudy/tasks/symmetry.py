@@ -16,9 +16,7 @@ def rescaling_tangents(
     return jnp.where(jnp.eye(n, dtype=bool)[:, :, None], rows[None], 0.0).reshape(n, -1)
 
 
-def rotation_tangents(
-    incoming: Float[Array, "n d"], teacher: Float[Array, "k d"], outputs: int
-) -> Float[Array, "q P"]:
+def rotation_tangents(incoming: Float[Array, "n d"], teacher: Float[Array, "k d"], outputs: int) -> Float[Array, "q P"]:
     """Rotations of the directions orthogonal to every teacher, q = m(m-1)/2 of them for m = d - k ≥ 2.
 
     A rotation that moves no student has a zero row. `outputs` counts trained outgoing weights per neuron.

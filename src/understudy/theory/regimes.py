@@ -61,6 +61,16 @@ class Threshold:
     uncertainty: float
     widths: dict[int, tuple[float, float, float]]
 
+    @property
+    def least(self) -> float:
+        """The least value of any width."""
+        return min(value for value, _, _ in self.widths.values())
+
+    @property
+    def largest(self) -> float:
+        """The largest value of any width."""
+        return max(value for value, _, _ in self.widths.values())
+
 
 @dataclass(frozen=True)
 class Regimes:
@@ -75,9 +85,9 @@ def fit_regimes(cells: Iterable[Cell], *, resamples: int = 400, seed: int = 0) -
     """Thresholds from a grid of cells, at least two values of k for some width n.
 
     For each width the threshold lies between two neighbouring cells; its value is the middle. Its variance adds that of
-    a uniform distribution on the bracket and the scatter of the middle when the outcomes are drawn anew (each cell's
-    seeds from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not prove that
-    the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its bracket is the two
+    a uniform distribution on the bracket and the scatter of the middle when outcomes near the threshold are drawn anew
+    (a cell's seeds from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not
+    prove that the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its bracket is the two
     cells. The value over all widths is the mean; its variance adds the mean's own and the scatter between widths.
     """
     by_width: dict[int, list[Cell]] = {}
@@ -122,12 +132,27 @@ def _by_counts(
         found = bracket(cells)
         if found is None:
             continue
-        redrawn = [bracket([_redrawn(cell, rng) for cell in cells]) for _ in range(resamples)]
+        uncertain = [_uncertain(cells, i) for i in range(len(cells))]
+        redrawn = [
+            bracket([_redrawn(cell, rng) if open_ else cell for cell, open_ in zip(cells, uncertain, strict=True)])
+            for _ in range(resamples)
+        ]
         middles = [(low + high) / 2 for low, high in (b for b in redrawn if b is not None)]
         scatter = float(np.var(middles)) if len(middles) > 1 else 0.0
         widths[n] = (sum(found) / 2, *found)
         variances.append((found[1] - found[0]) ** 2 / 12 + scatter)
     return _combined(widths, variances)
+
+
+def _uncertain(cells: Sequence[Cell], i: int) -> bool:
+    """Whether another draw could come out otherwise: a mixed cell, or a unanimous one beside a cell that differs.
+
+    Far from a threshold unanimity is what the neighbours say too; drawing it anew there, where many cells lie, would make
+    some of them disagree by chance in nearly every sample.
+    """
+    here = cells[i].averaging / cells[i].seeds
+    around = [cells[j].averaging / cells[j].seeds for j in (i - 1, i + 1) if 0 <= j < len(cells)]
+    return 0 < here < 1 or any(there != here for there in around)
 
 
 def _redrawn(cell: Cell, rng: np.random.Generator) -> Cell:

@@ -100,9 +100,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     relaxed = _relaxed_minimum("relu", 3, 4, settings["starts"])
     kinked = us.Population(us.Teacher.orthonormal(4, dim=7, activation="relu"), width=3)
     true = min(run.loss for run in us.fit(kinked, seeds=settings["starts"]))
-    checks.append(
-        at_most("ReLU, n = 3, k = 4: relaxed minimum minus least loss found", relaxed - true, bound=-1e-3)
-    )
+    checks.append(at_most("ReLU, n = 3, k = 4: relaxed minimum minus least loss found", relaxed - true, bound=-1e-3))
     measured = {
         "ReLU, n = 3, k = 4: relaxed minimum": relaxed,
         "the same, least loss of weights": true,

@@ -75,7 +75,9 @@ def even_mnist(settings: Settings, progress: Progress) -> Measurement:
             between("absolute value and quadratic: accuracy less ReLU's", list(smooth.values()), low=-0.03, high=0.03),
             at_most("quartic: accuracy less ReLU's", last["quartic"] - last["relu"], bound=-0.05),
         ],
-        measured={name: f"{100 * v.mean():.2f} ± {100 * v.std():.2f} %" for name, v in ((n, c[-1]) for n, c in curves.items())},
+        measured={
+            name: f"{100 * v.mean():.2f} ± {100 * v.std():.2f} %" for name, v in ((n, c[-1]) for n, c in curves.items())
+        },
         data={"names": np.array(list(curves)), "curves": np.stack(list(curves.values()))},
         notes=(
             f"784-100-100-10 with biases, Glorot-normal weights, cross-entropy, Adam at {settings['rate']}, batches of "

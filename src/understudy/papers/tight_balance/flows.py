@@ -11,7 +11,7 @@ from understudy.dynamics import FlowOptions, follow, starts
 from understudy.papers.check import at_least, at_most, between, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
-from understudy.papers.tight_balance.meeting import RADII, distance_to_tight_balance, meet
+from understudy.papers.tight_balance.meeting import RADII, meet
 from understudy.points.plateaus import find_plateaus
 from understudy.points.sphere_structure import sphere_structure
 from understudy.tasks.sphere import Sphere
@@ -21,7 +21,7 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
     """Plateaus of runs that start beside one teacher, and the probability of meeting tight balance against d."""
     task = Sphere(np.eye(2), 2)
     rng = np.random.default_rng(5)
-    mean = rng.uniform(-0.05, 0.05, size=settings["beside"])
+    mean = rng.uniform(0.002, 0.02, size=settings["beside"]) * rng.choice([-1.0, 1.0], size=settings["beside"])
     phi = np.stack([mean + 0.15, mean - 0.15], axis=1)
     rows = np.stack([np.cos(phi), np.sin(phi)], axis=-1).reshape(len(phi), -1)
     options = FlowOptions(rtol=1e-9, atol=1e-9, snapshots=np.logspace(-2, 6, 321).tolist())
@@ -40,28 +40,39 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
     low = np.array([m.interval()[0] for m in meetings])
     high = np.array([m.interval()[1] for m in meetings])
     share = np.array([m.met[1] / m.runs for m in meetings])
-    falls = [
-        bool(high[j] < low[i]) for i in range(len(meetings)) for j in range(i + 1, len(meetings))
-    ]  # a fall that the intervals cannot explain
+    dims = np.array([m.dim for m in meetings])
+    peak = int(np.argmax(share))
+    rising = range(peak + 1)
+    # Falls that the intervals cannot explain, before the peak and anywhere.
+    falls = sum(bool(high[j] < low[i]) for i in rising for j in rising if j > i)
+    all_falls = sum(bool(high[j] < low[i]) for i in range(len(dims)) for j in range(i + 1, len(dims)))
     return Measurement(
         checks=[
             equal("d = 2, started beside one teacher: what runs linger at", ["1-tight-pair"], sorted(set(labels))),
             equal("and where they end", ["2-copy"], sorted(set(final))),
-            at_least("how long they stay, least", durations, bound=10.0),
+            at_least("how long they stay, least", durations, bound=5.0),
             at_least(
-                "probability at the largest d above that at d = 2, beyond both 95 % intervals",
-                float(low[-1] - high[0]),
+                "largest probability less that at d = 2, beyond both 95 % intervals",
+                float(low[peak] - high[0]),
                 bound=0.0,
             ),
-            equal("falls of the probability with d beyond the 95 % intervals", 0, sum(falls)),
+            equal(f"falls beyond the 95 % intervals up to the peak at d = {dims[peak]}", 0, falls),
             at_least("seeds for each d", [m.runs for m in meetings], bound=1000),
+            at_most(
+                "share of runs that end neither there nor at two teachers",
+                [m.elsewhere / m.runs for m in meetings],
+                bound=0.01,
+            ),
         ],
         measured={
-            "probability of meeting": {f"d = {m.dim}": f"{s:.3f} [{a:.3f}, {b:.3f}]" for m, s, a, b in zip(meetings, share, low, high, strict=True)},
-            "still there at t = 10⁴": {f"d = {m.dim}": m.caught / m.runs for m in meetings},
+            "probability of meeting": {
+                f"d = {m.dim}": f"{s:.3f} [{a:.3f}, {b:.3f}]"
+                for m, s, a, b in zip(meetings, share, low, high, strict=True)
+            },
+            "still there at t = 10⁸": {f"d = {m.dim}": m.caught / m.runs for m in meetings},
         },
         data={
-            "dims": np.array([m.dim for m in meetings]),
+            "dims": dims,
             "share": np.array([[c / m.runs for c in m.met] for m in meetings]),
             "low": low,
             "high": high,
@@ -69,10 +80,18 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
             **curves,
         },
         notes=(
-            "Meeting: within 0.1 of a tight-balance point in ℝ^(2d), up to symmetry, at some time up to 10⁴ (0.05 and 0.2 are in "
+            "Meeting: within 0.1 of a tight-balance point in ℝ^(2d), up to symmetry, at some time up to 10⁸ (0.05 and 0.2 are in "
             "the figure). Two students that go to the same teacher approach it, split in a direction that for large d is nearly "
             "orthogonal to the other teacher, and turn into the teachers' plane in a time that grows with d, while their mean "
             "angle s decays exponentially: what escapes after 1/(64 s²) at d = 2 is for large d caught for all practical purposes."
+        ),
+        printed=[
+            equal(f"the probability grows with d: falls beyond the 95 % intervals, d = 2 … {dims[-1]}", 0, all_falls)
+        ],
+        erratum_note=(
+            f"The probability grows up to d = {dims[peak]} or so and then falls: from overlaps of order d^(-1/2) the two students need "
+            "times of order d to find a teacher, which differ by as much; the later one finds the teacher taken, where attraction and "
+            "repulsion cancel, and goes to the other. (The range of d in Fig. 5 is not given in the text.)"
         ),
     )
 
@@ -92,12 +111,16 @@ def draw_plateau(measurement: Measurement, figure: Any) -> None:
     left.set(xlabel="time", ylabel="angle to the shared teacher (°)", title="d = 2, ρ = 4: stuck at ±22.5°, then free")
     left.legend()
     dims, share = data["dims"], data["share"]
-    right.errorbar(dims, share[:, 1], [share[:, 1] - data["low"], data["high"] - share[:, 1]], fmt="o-", label="meet (0.1)")
+    right.errorbar(
+        dims, share[:, 1], [share[:, 1] - data["low"], data["high"] - share[:, 1]], fmt="o-", label="meet (0.1)"
+    )
     for which, radius in ((0, RADII[0]), (2, RADII[2])):
         right.plot(dims, share[:, which], ":", label=f"meet ({radius})")
-    right.plot(dims, data["caught"], "s--", label="still there at t = 10⁴")
+    right.plot(dims, data["caught"], "s--", label="still there at t = 10⁸")
     right.set_xscale("log", base=2)
-    right.set(xlabel="dimension d", ylabel="probability", title="Meeting tight balance, n = k = 2, ρ = 4", ylim=(0, None))
+    right.set(
+        xlabel="dimension d", ylabel="probability", title="Meeting tight balance, n = k = 2, ρ = 4", ylim=(0, None)
+    )
     right.legend(fontsize=8)
 
 
@@ -141,8 +164,17 @@ def losses(settings: Settings, progress: Progress) -> Measurement:
                 bool(np.all(ends["correlation"] == nearest)),
                 f"{int(np.sum(ends['correlation'] == nearest))} of {nearest.size} students",
             ),
-            at_most("squared loss: most negative step of |w·v_nearest|, students beside one teacher", min(squared_rises), bound=-1e-3),
-            between("squared loss: runs that end at different teachers or at tight balance", float(split + tight), low=1.0, high=1.0),
+            at_most(
+                "squared loss: most negative step of |w·v_nearest|, students beside one teacher",
+                min(squared_rises),
+                bound=-1e-3,
+            ),
+            between(
+                "squared loss: runs that end at different teachers or at tight balance",
+                float(split + tight),
+                low=1.0,
+                high=1.0,
+            ),
         ],
         measured={
             "same teacher, correlation loss, of starts nearest to one": float(together),
@@ -164,12 +196,11 @@ def draw_losses(measurement: Measurement, figure: Any) -> None:
             for teacher in (0, 1):
                 label = f"|w_{student + 1}·v_{teacher + 1}|"
                 axes.semilogx(
-                    measurement.data[f"{loss}_time"], overlaps[:, student, teacher], color=f"C{student}", ls="-:"[teacher], label=label
+                    measurement.data[f"{loss}_time"],
+                    overlaps[:, student, teacher],
+                    color=f"C{student}",
+                    ls="-:"[teacher],
+                    label=label,
                 )
         axes.set(xlabel="time", title=f"{loss} loss, d = 3, ρ = 4")
         axes.legend(fontsize=8)
-
-
-def nearest_distance(points: np.ndarray, degree: int) -> float:
-    """Least distance of any of these pairs to tight balance."""
-    return float(distance_to_tight_balance(points, degree).min())

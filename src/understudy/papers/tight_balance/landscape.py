@@ -87,7 +87,9 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
     return Measurement(
         checks=[
             equal("classes at ρ = 4", sorted(TABLE_1), sorted(four)),
-            equal("points of each class, up to signs of students", wanted_counts, {c: four[c]["count"] for c in TABLE_1}),
+            equal(
+                "points of each class, up to signs of students", wanted_counts, {c: four[c]["count"] for c in TABLE_1}
+            ),
             equal("orbits of each class under all symmetries", 1, max(len(e["orbits"]) for e in four.values())),
             equal("kinds at ρ = 4", kinds, {c: "/".join(sorted(four[c]["kinds"])) for c in TABLE_1}),
             holds(
@@ -123,7 +125,11 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
                 bool(2**-0.5 == -(2**-0.5)),
                 "w_1·v_1 = w_2·v_1 and w_1·v_1 = -w_2·v_1 exclude each other",
             ),
-            equal("critical points other than tight balance stay the same as ρ varies: classes at ρ ≥ 6", 5, _most(classes, higher)),
+            equal(
+                "critical points other than tight balance stay the same as ρ varies: classes at ρ ≥ 6",
+                5,
+                _most(classes, higher),
+            ),
         ],
         erratum_note=(
             "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For ρ ≥ 6 a sixth "
@@ -156,7 +162,9 @@ def draw_toy_points(measurement: Measurement, figure: Any) -> None:
     ticks = [0, np.pi / 4, np.pi / 2, 3 * np.pi / 4, np.pi]
     axes.set_xticks(ticks, ["0", "π/4", "π/2", "3π/4", "π"])
     axes.set_yticks(ticks, ["0", "π/4", "π/2", "3π/4", "π"])
-    axes.set(xlabel="angle of student 1", ylabel="angle of student 2", title="All critical points, n = k = d = 2, ρ = 4")
+    axes.set(
+        xlabel="angle of student 1", ylabel="angle of student 2", title="All critical points, n = k = d = 2, ρ = 4"
+    )
     axes.set_aspect("equal")
     axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
 
@@ -273,7 +281,12 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
             "escape time, ρ = 4": f"{times[-1] * offsets[-1] ** 2 * 64:.4f}/(64 s²), exponent {slope:.4f}",
             "share of uniform starts caught for good": shares,
         },
-        data={"offsets": offsets, "times": times, "shares": np.array(list(shares.values())), "cases": np.array(list(shares))},
+        data={
+            "offsets": offsets,
+            "times": times,
+            "shares": np.array(list(shares.values())),
+            "cases": np.array(list(shares)),
+        },
         notes=(
             "ρ = 4 is exactly where tight balance is born as a minimum: its turning mode has eigenvalue 0 and the loss falls as "
             "-16 s⁴, in every dimension. For ρ ≥ 6 all eigenvalues are positive; the least one out of the plane is ρ sin^(ρ-2) θ_ρ. "
@@ -351,4 +364,3 @@ def _pair_label(n: int, count: int) -> str:
 def _pairs_in(label: str) -> int:
     parts = label.split("-")
     return sum(int(parts[i]) for i in range(len(parts) - 2) if parts[i].isdigit() and parts[i + 2 : i + 3] == ["pair"])
-

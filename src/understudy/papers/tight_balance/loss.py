@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,16 +26,23 @@ def unit_rows(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
 
 
+@eqx.filter_jit
+def _hessians(task: Sphere, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The Riemannian Hessian in closed form and by automatic differentiation."""
+    local, origin = task.chart(w)
+    return local.evaluate(origin).hessian, jax.hessian(local.value)(origin)
+
+
 def loss_gradient(settings: Settings, progress: Progress) -> Measurement:
     """Loss and derivatives by two routes each, and norms along long flows."""
     rng = np.random.default_rng(0)
     worst = {"loss": 0.0, "gradient": 0.0, "formula": 0.0, "hessian": 0.0}
+    n, k, d = 3, 4, 5
     for degree in progress.over(settings["degrees"], "degree"):
+        scale = degree**2 * (n + k)
         for _ in range(settings["samples"]):
-            n, k, d = (int(x) for x in rng.integers(2, 6, size=3))
             task = Sphere(unit_rows(rng, k, d), n, activation=f"hermite:{degree}")
             w = jnp.asarray(unit_rows(rng, n, d).ravel())
-            scale = degree**2 * (n + k)
             # E[(f - f*)²]/2 and its derivative from the general Gaussian calculus, which knows nothing of spheres.
             population = task.population
             worst["loss"] = max(worst["loss"], abs(float(population.loss(w)) / 2 - float(task.loss(w))) / scale)
@@ -46,9 +54,7 @@ def loss_gradient(settings: Settings, progress: Progress) -> Measurement:
             a = np.asarray(task.euclidean_gradient(w))
             printed = a - np.diag(np.diag(a @ rows.T)) @ rows
             worst["formula"] = max(worst["formula"], float(np.abs(printed - own).max()) / scale)
-            local, origin = task.chart(w)
-            automatic = np.asarray(jax.hessian(local.value)(origin))
-            closed = np.asarray(local.evaluate(origin).hessian)
+            closed, automatic = (np.asarray(x) for x in _hessians(task, w))
             worst["hessian"] = max(worst["hessian"], float(np.abs(automatic - closed).max()) / scale)
     task = Sphere(np.eye(2, settings["dim"]), 2)
     vectors = task.flatten(starts.uniform_sphere(task, settings["seeds"]))
@@ -61,7 +67,9 @@ def loss_gradient(settings: Settings, progress: Progress) -> Measurement:
     return Measurement(
         checks=[
             at_most("loss against E[(f - f*)²]/2, relative to ρ²(n + k)", worst["loss"], bound=1e-14),
-            at_most("spherical gradient against the projected gradient of the expectation", worst["gradient"], bound=1e-14),
+            at_most(
+                "spherical gradient against the projected gradient of the expectation", worst["gradient"], bound=1e-14
+            ),
             at_most("spherical gradient against the printed A - (AWᵀ∘I)W", worst["formula"], bound=1e-14),
             at_most("Riemannian Hessian against automatic differentiation", worst["hessian"], bound=1e-14),
             at_least("length of the flows", np.array(reached), bound=1e6),
@@ -111,7 +119,9 @@ def copy_critical(settings: Settings, progress: Progress) -> Measurement:
         ],
         measured={"gradient norm at copies": steepest, "lowest loss above (k - n)/2": min(sampled)},
         printed=[
-            holds("Lemma B.1: only v_1 … v_k attain the maximum for ρ > 2 (ρ = 4)", opposite < 1, {"at -v_1": opposite}),
+            holds(
+                "Lemma B.1: only v_1 … v_k attain the maximum for ρ > 2 (ρ = 4)", opposite < 1, {"at -v_1": opposite}
+            ),
             at_most(
                 "Theorem 2.1 for every odd ρ: gradient norm at copies, ρ = 1, n = 2, k = 3",
                 float(np.linalg.norm(np.asarray(linear.gradient(np.eye(2, 3))))),
@@ -171,7 +181,9 @@ def euclid_nonzero(settings: Settings, progress: Progress) -> Measurement:
             at_most("‖A‖ at distinct copies, and the gradient of E[(f - f*)²] there", at_copies, bound=1e-13),
             at_least("row norms of (WWᵀ)^∘(ρ-1) W", first_norm, bound=1 - 1e-12),
             at_most("row norms of (WVᵀ)^∘(ρ-1) V", second_norm, bound=1 + 1e-12),
-            holds("every zero of B that the search found is a set of distinct copies (ρ ≥ 4)", copies_only, sorted(labels)),
+            holds(
+                "every zero of B that the search found is a set of distinct copies (ρ ≥ 4)", copies_only, sorted(labels)
+            ),
         ],
         measured={"smallest ‖B‖ found": least, "zeros of B": ", ".join(sorted(labels))},
         data={"table": np.array(table, float)},

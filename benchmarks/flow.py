@@ -1,0 +1,157 @@
+"""The flow to critical points beside SciPy's BDF with the same gradient, Hessian and tolerances.
+
+Compiling is not counted on either side: both call compiled code once before the clock starts. BDF stops at a gradient
+norm of 5e-8; our runs go on to rounding (1e-14 or so) by a justified jump.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.integrate import solve_ivp
+
+from understudy import Population, Teacher, fit
+from understudy.dynamics import FlowOptions, follow, starts
+from understudy.dynamics.flow import lanes_for
+
+CASES = ((5, 4, 20, 12, 25), (16, 8, 20, 5, 10), (48, 16, 4, 2.5, 5))
+"""Teachers, students, seeds, the ratio that is required and the ratio aimed at."""
+
+gradient = eqx.filter_jit(lambda task, x: task.value_and_gradient(x)[1])
+hessian = eqx.filter_jit(lambda task, x: task.evaluate(x).hessian)
+
+
+@dataclass
+class Count:
+    """Seconds for all seeds; attempted steps and factorisations a seed."""
+
+    seconds: float
+    steps: float
+    factorisations: float
+
+
+def problem(k: int, n: int, seeds: int, dim: int | None = None) -> tuple[Population, np.ndarray]:
+    task = Population(Teacher.orthonormal(k, dim=dim or k + 1), width=n)
+    return task, np.asarray(task.flatten(starts.gaussian(task, seeds, 0.1)))
+
+
+def ours(task: Population, begin: np.ndarray) -> Count:
+    options = FlowOptions()
+    lanes = lanes_for(begin.shape[1], len(begin))
+    list(follow(task, begin[:1], options, lanes=lanes))  # compiles flow and jump
+    clock = time.perf_counter()
+    runs = [t for _, t in follow(task, begin, options, lanes=lanes)]
+    seconds = time.perf_counter() - clock
+    assert all(t.ending == "polished" and t.gradient_norm < 1e-12 for t in runs), "a run did not converge"
+    steps = np.mean([t.steps + t.rejected for t in runs])
+    return Count(seconds, float(steps), float(steps))
+
+
+def scipy_bdf(task: Population, begin: np.ndarray) -> Count:
+    def slope(_: float, x: np.ndarray) -> np.ndarray:
+        return -np.asarray(gradient(task, jnp.asarray(x)))
+
+    def jacobian(_: float, x: np.ndarray) -> np.ndarray:
+        return -np.asarray(hessian(task, jnp.asarray(x)))
+
+    def small(_: float, x: np.ndarray) -> float:
+        return float(np.linalg.norm(slope(0.0, x))) - 5e-8
+
+    small.terminal = True  # type: ignore[attr-defined]
+    slope(0.0, begin[0]), jacobian(0.0, begin[0])
+    steps = factorisations = 0
+    clock = time.perf_counter()
+    for x in begin:
+        found = solve_ivp(slope, (0, 1e12), x, method="BDF", jac=jacobian, rtol=1e-6, atol=1e-6, events=small)
+        assert found.status == 1, "BDF did not reach the gradient norm"
+        steps, factorisations = steps + len(found.t) - 1, factorisations + found.nlu
+    return Count(time.perf_counter() - clock, steps / len(begin), factorisations / len(begin))
+
+
+def against_bdf(console: Console) -> None:
+    table = Table(title="Gradient flow, erf, d = k + 1, tolerances 1e-6, to a critical point")
+    columns = ("(k, n) × seeds", "BDF, s", "steps", "LU", "ours, s", "steps", "Cholesky", "ratio", "required", "aim")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for k, n, seeds, required, aim in CASES:
+        task, begin = problem(k, n, seeds)
+        mine, bdf = ours(task, begin), scipy_bdf(task, begin)
+        table.add_row(
+            f"({k}, {n}) × {seeds}",
+            f"{bdf.seconds:.2f}",
+            f"{bdf.steps:.0f}",
+            f"{bdf.factorisations:.0f}",
+            f"{mine.seconds:.2f}",
+            f"{mine.steps:.0f}",
+            f"{mine.factorisations:.0f}",
+            f"{bdf.seconds / mine.seconds:.1f}",
+            str(required),
+            str(aim),
+        )
+    console.print(table)
+
+
+def other_activations(console: Console) -> None:
+    table = Table(title="Seeds to certificates, (k, n) = (8, 4) × 20, compiled before (required: 90 s, aim 20)")
+    for column in ("activation", "s", "s a seed", "minima", "largest gradient norm"):
+        table.add_column(column, justify="right")
+    for activation in ("erf", "relu", "softplus", "sigmoid", "tanh"):
+        task = Population(Teacher.orthonormal(8, dim=9, activation=activation), width=4)
+        fit(task, 20, options=FlowOptions(max_steps=3)), fit(task, 2)
+        clock = time.perf_counter()
+        runs = fit(task, 20)
+        seconds = time.perf_counter() - clock
+        minima = sum(run.certificate.kind == "minimum" for run in runs)
+        worst = max(run.certificate.gradient_norm for run in runs)
+        table.add_row(activation, f"{seconds:.2f}", f"{seconds / 20:.3f}", str(minima), f"{worst:.0e}")
+    console.print(table)
+
+
+def dimensions(console: Console) -> None:
+    table = Table(title="Seeds to certificates by input dimension, erf, (k, n) = (8, 4) × 20 (required: ratio ≤ 2)")
+    for column in ("d", "s a seed", "ratio"):
+        table.add_column(column, justify="right")
+    base = None
+    for dim in (9, 100_000):
+        task = Population(Teacher.orthonormal(8, dim=dim), width=4)
+        std = 0.1 if dim == 9 else 0.3 / np.sqrt(dim)
+        fit(task, 2, init_std=std)
+        best = np.inf
+        for _ in range(2):
+            clock = time.perf_counter()
+            fit(task, 20, init_std=std)
+            best = min(best, (time.perf_counter() - clock) / 20)
+        base = base or best
+        table.add_row(f"{dim:,}", f"{best:.3f}", f"{best / base:.2f}")
+    console.print(table)
+
+
+def memory(console: Console) -> None:
+    code = "from benchmarks.flow import peak; peak()"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    console.print(f"Peak memory of (48, 16) × 20, its own process: {float(printed):.2f} GiB (required: under 2)")
+
+
+def peak() -> None:
+    task, begin = problem(48, 16, 20)
+    list(follow(task, begin))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def main() -> None:
+    console = Console(width=150)
+    against_bdf(console)
+    other_activations(console)
+    dimensions(console)
+    if "UNDERSTUDY_BENCH_MEMORY" in os.environ:
+        memory(console)
+    else:
+        console.print("Set UNDERSTUDY_BENCH_MEMORY=1 to measure the memory of (48, 16) × 20 as well (two minutes).")
