@@ -1,25 +1,23 @@
-"""`python -m benchmarks [NAME …]`: run the benchmarks of those names, or all; each prints a table with ratios.
-
-One thread for everything, so that numbers compare across machines and with the peers they stand beside.
-"""
+"""`python -m benchmarks [NAME …]`: run the benchmarks of those names, or all; each prints a table with ratios."""
 
 import os
 import sys
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-
-from importlib import import_module  # noqa: E402
+from importlib import import_module
 
 # Each module has a `main()` that prints its table.
 BENCHMARKS = ("calculus", "flow")
+
+# One thread for everything, so that numbers compare across machines; set before any array library is imported.
+THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+THREADS["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
 def main(names: list[str]) -> None:
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"Unknown benchmark {unknown[0]!r}. Available: {', '.join(BENCHMARKS)}.")
+    for name, value in THREADS.items():
+        os.environ.setdefault(name, value)
     for name in names or BENCHMARKS:
         import_module(f"benchmarks.{name}").main()
 

@@ -1,4 +1,4 @@
-"""How everything here is timed: warm, best of several rounds, until the result is there."""
+"""How everything here is timed: warm, the best of many short rounds, until the result is there."""
 
 import time
 from collections.abc import Callable
@@ -7,8 +7,11 @@ from typing import Any
 import jax
 
 
-def best(function: Callable[[], Any], *, rounds: int = 7, seconds: float = 0.3) -> float:
-    """Seconds of one call: the least mean over rounds of about `seconds` each, after a call that compiles."""
+def best(function: Callable[[], Any], *, rounds: int = 40, seconds: float = 0.02) -> float:
+    """Seconds of one call: the least mean over rounds of about `seconds` each, after a call that compiles.
+
+    Short rounds and the least of them, because other work on the machine only ever adds to a time.
+    """
     jax.block_until_ready(function())
     start = time.perf_counter()
     jax.block_until_ready(function())

@@ -59,25 +59,39 @@ def test_references(pair):
             assert np.all(error <= np.where(norm <= 10, 1e-12, 1e-8) * size)
             assert np.all(size[there] >= exact[there] * (1 - 1e-12))
     if not closed:
-        check_routes_of_tasks(*map(activations.get, pair), points, result.size)
+        check_rule_of_tasks(*map(activations.get, pair), points, result.size)
+        check_series_of_tasks(*map(activations.get, pair), points, result.size)
 
 
-def check_routes_of_tasks(first, second, points, size):
-    """Losses use the rule with half the nodes, or Mehler's series, and no estimate: within 1e-12 of the size."""
+def check_rule_of_tasks(first, second, points, size):
+    """Losses use the rule with half the nodes and no estimate: within 1e-12 of the size."""
     near = np.array([max(float(p["r1"]), float(p["r2"])) <= 3 for p in points])
     points = [p for p, there in zip(points, near, strict=True) if there]
     r1, r2, u = (jnp.asarray([float(p[key]) for p in points]) for key in ("r1", "r2", "u"))
     scale = 3 * max(first.steepness, second.steepness)
     covariance = Covariance.from_correlation(r1, r2, u)
-    routes = [jax.jit(pair_partials, static_argnums=(0, 1, 3))(first, second, covariance, nodes_needed(scale))]
-    if scale <= mehler.LARGEST_SCALE and not any(isinstance(s, PiecewiseLinear) for s in (first, second)):
-        series = [mehler.coefficients(s, r, mehler.LARGEST_SCALE) for s, r in ((first, r1), (second, r2))]
-        every_pair = mehler.partials(*series, jnp.broadcast_to(u[:, None], (len(points), len(points))))
-        routes.append(jax.tree.map(jnp.diagonal, every_pair))
-    for route in routes:
-        for name in Partials._fields:
-            distance, _, missing = compare(points, np.asarray(getattr(route, name)), name)
-            assert np.all(distance[~missing] <= 1e-12 * np.asarray(getattr(size, name))[near][~missing]), name
+    found = jax.jit(pair_partials, static_argnums=(0, 1, 3))(first, second, covariance, nodes_needed(scale))
+    check_within(1e-12, points, found, [np.asarray(x)[near] for x in size])
+
+
+def check_series_of_tasks(first, second, points, size):
+    """Mehler's series is made for the largest scale it will see, here 1 (with points at u = ±1) and 3."""
+    for norm in (1, 3):
+        scale = norm * max(first.steepness, second.steepness)
+        if scale > mehler.LARGEST_SCALE or any(isinstance(s, PiecewiseLinear) for s in (first, second)):
+            continue
+        near = np.array([max(float(p["r1"]), float(p["r2"])) <= norm for p in points])
+        chosen = [p for p, there in zip(points, near, strict=True) if there]
+        r1, r2, u = (jnp.asarray([float(p[key]) for p in chosen]) for key in ("r1", "r2", "u"))
+        series = [mehler.coefficients(s, r, scale) for s, r in ((first, r1), (second, r2))]
+        every_pair = mehler.partials(*series, jnp.broadcast_to(u[:, None], (len(chosen), len(chosen))))
+        check_within(1e-12, chosen, jax.tree.map(jnp.diagonal, every_pair), [np.asarray(x)[near] for x in size])
+
+
+def check_within(tolerance, points, found, size):
+    for name, ours, scale in zip(Partials._fields, found, size, strict=True):
+        distance, _, missing = compare(points, np.asarray(ours), name)
+        assert np.all(distance[~missing] <= tolerance * scale[~missing]), name
 
 
 PAIRS = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i:]]

@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+else:
+    Json = Any  # checkers at run time cannot resolve an alias that contains itself
 
 
 def jsonable(value: Any, where: str = "value") -> Json:

@@ -42,32 +42,43 @@ class Plateau:
 def find_plateaus(task: Task, trajectory: Trajectory, *, rise: float = 10.0, floor: float = 1e-6) -> list[Plateau]:
     """The plateaus of a run, in order of time, from its snapshots.
 
-    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after
-    it by a factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none,
-    because nothing faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. Plateaus
-    shorter than the spacing of the snapshots are not seen.
+    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after it by a
+    factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none, because nothing
+    faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. What happens between two snapshots
+    is seen by the loss: it fell by no more than the highest speed times the distance. Plateaus shorter than the spacing of
+    the snapshots are not seen.
     """
     if len(trajectory.times) < 3:
         return []
-    losses, norms = (np.asarray(x) for x in _speeds(task, jnp.asarray(trajectory.snapshots)))
-    slowest, _ = find_peaks(-np.log(np.maximum(norms, floor)), prominence=np.log(rise))
+    points = np.concatenate([trajectory.snapshots, trajectory.flow_end[None]])
+    times = np.append(trajectory.times, trajectory.time)
+    losses, norms = (np.asarray(x) for x in _speeds(task, jnp.asarray(points)))
+    distances = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    # Below this distance the fall of the loss is rounding.
+    slopes = np.where(distances > 1e-5, -np.diff(losses) / np.maximum(distances, 1e-5), 0.0)
+    speeds = np.empty(2 * len(norms) - 1)
+    speeds[::2] = norms
+    speeds[1::2] = np.maximum(np.maximum(norms[:-1], norms[1:]), slopes)
+    slowest, _ = find_peaks(-np.log(np.maximum(speeds, floor)), prominence=np.log(rise))
     plateaus = []
-    for i in slowest:
-        slow = norms <= rise * max(norms[i], floor)
-        begin = i - int(np.argmin(slow[i::-1])) if not slow[: i + 1].all() else -1
-        end = i + int(np.argmin(slow[i:])) if not slow[i:].all() else len(norms) - 1
-        critical, residual = nearest_critical(task, trajectory.snapshots[i])
+    for peak in slowest:
+        i = peak // 2 + (peak % 2 == 1 and norms[peak // 2 + 1] < norms[peak // 2])
+        slow = speeds <= rise * max(norms[i], floor)
+        before, after = np.flatnonzero(~slow[: 2 * i]), np.flatnonzero(~slow[2 * i :])
+        begin = (before[-1] + 2) // 2 if len(before) else 0
+        end = (2 * i + after[0]) // 2 if len(after) else len(times) - 1
+        critical, residual = nearest_critical(task, points[i])
         plateaus.append(
             Plateau(
-                begin=float(trajectory.times[begin + 1]),
-                end=float(trajectory.times[end]),
-                time=float(trajectory.times[i]),
+                begin=float(times[begin]),
+                end=float(times[end]),
+                time=float(times[i]),
                 gradient_norm=float(norms[i]),
                 loss=float(losses[i]),
-                vector=trajectory.snapshots[i],
+                vector=points[i],
                 critical=critical,
                 residual=residual,
-                distance=float(np.linalg.norm(critical - trajectory.snapshots[i])),
+                distance=float(np.linalg.norm(critical - points[i])),
             )
         )
     return plateaus

@@ -303,8 +303,8 @@ class Population(Task):
         inside = w @ basis.T
         q, r = _complement(basis, w, inside)
         reduced = np.concatenate([inside, np.swapaxes(r, -1, -2)], axis=-1)
-        rows = np.broadcast_to(basis, (*w.shape[:-2], *basis.shape))
-        full = np.concatenate([rows, np.swapaxes(q, -1, -2)], axis=-2)
+        full = np.empty((*w.shape[:-2], len(v) + self.width, self.dim))
+        full[..., : len(v), :], full[..., len(v) :, :] = basis, np.swapaxes(q, -1, -2)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
         return task, TwoLayer(jnp.asarray(reduced), parameters.outgoing), jnp.asarray(full)
 
@@ -333,11 +333,12 @@ def _with_resolution(task: Population, resolution: float) -> Population:
 
 def _complement(basis: np.ndarray, w: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal columns q, orthogonal to the rows of `basis`, and r with w - inside·basis = (q r)ᵀ."""
-    outside = w - inside @ basis
-    outside -= (outside @ basis.T) @ basis  # once more: what is left after one projection is not quite orthogonal
+    outside, norms = w - inside @ basis, np.linalg.norm(w, axis=-1)
+    if np.any(np.linalg.norm(outside, axis=-1) < norms / 2):
+        outside -= (outside @ basis.T) @ basis  # once more: what cancelled has left rounding along the basis
     q, r = np.linalg.qr(np.swapaxes(outside, -1, -2))
     pivots = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
-    if np.all(pivots > 1e-8 * np.linalg.norm(w, axis=-1)):
+    if np.all(pivots > 1e-8 * norms):
         return q, r
     # Students in the span of teachers and other students leave q free, and it may fall into the teachers' span; with
     # the teachers among the columns it cannot.

@@ -87,8 +87,9 @@ def fit_regimes(cells: Iterable[Cell], *, resamples: int = 400, seed: int = 0) -
     For each width the threshold lies between two neighbouring cells; its value is the middle. Its variance adds that of
     a uniform distribution on the bracket and the scatter of the middle when outcomes near the threshold are drawn anew
     (a cell's seeds from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not
-    prove that the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its bracket is the two
-    cells. The value over all widths is the mean; its variance adds the mean's own and the scatter between widths.
+    prove that the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its
+    bracket is the two cells. The value over all widths is the mean; its variance adds the mean's own and the scatter
+    between widths.
     """
     by_width: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -147,8 +148,8 @@ def _by_counts(
 def _uncertain(cells: Sequence[Cell], i: int) -> bool:
     """Whether another draw could come out otherwise: a mixed cell, or a unanimous one beside a cell that differs.
 
-    Far from a threshold unanimity is what the neighbours say too; drawing it anew there, where many cells lie, would make
-    some of them disagree by chance in nearly every sample.
+    Far from a threshold unanimity is what the neighbours say too; drawing it anew there, where many cells lie, would
+    make some of them disagree by chance in nearly every sample.
     """
     here = cells[i].averaging / cells[i].seeds
     around = [cells[j].averaging / cells[j].seeds for j in (i - 1, i + 1) if 0 <= j < len(cells)]

@@ -180,7 +180,7 @@ def slow_curve(mean_angle: float | np.ndarray) -> np.ndarray:
     return np.stack([_at(s + half), _at(s - half)], axis=-2)
 
 
-def _at(phi: np.ndarray) -> np.ndarray:
+def _at(phi: float | np.ndarray) -> np.ndarray:
     return np.stack([np.cos(phi), np.sin(phi)], axis=-1)
 
 

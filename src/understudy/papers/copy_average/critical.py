@@ -145,7 +145,7 @@ CLAIM = Claim(
     tolerance_reason="Rounding of sums of some hundred terms of order one to ten.",
     quick={
         "students": 3,
-        "teachers": 6,
+        "teachers": 5,
         "others": ["softplus", "relu", "tanh:0.5"],
         "students_56": 2,
         "teachers_56": 5,

@@ -14,16 +14,19 @@ REGIME_COLOURS = {
 }
 
 
-def draw_correlations(ax: Any, correlation: np.ndarray, *, colourbar: bool = False, title: str = "") -> None:
-    """The matrix u_ij, teachers down and students across, copies first; signs of whole students are made positive."""
+def draw_correlations(ax: Any, correlation: np.ndarray, *, odd: bool = True, title: str = "") -> None:
+    """The matrix u_ij, teachers down and students across, copies first.
+
+    Of an `odd` activation the sign of a student is a convention: each one's largest correlation is shown positive.
+    """
     u = np.asarray(correlation)
     students, teachers = order_for_display(u)
     shown = u[np.ix_(students, teachers)].T
-    shown = shown * np.where(shown[np.argmax(np.abs(shown), axis=0), np.arange(shown.shape[1])] < 0, -1.0, 1.0)
-    image = ax.imshow(shown, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    if odd:
+        largest = shown[np.argmax(np.abs(shown), axis=0), np.arange(shown.shape[1])]
+        shown = shown * np.where(largest < 0, -1.0, 1.0)
+    ax.imshow(shown, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     ax.set(xticks=[], yticks=[], xlabel="student", ylabel="teacher")
     ax.grid(False)
     if title:
         ax.set_title(title, fontsize=9)
-    if colourbar:
-        ax.figure.colorbar(image, ax=ax, label="correlation u", shrink=0.8)

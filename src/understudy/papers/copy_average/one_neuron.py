@@ -132,19 +132,18 @@ def _minimise(name: str, k: int) -> tuple[float, float, float]:
 
     from understudy import activations
     from understudy.gaussian import interaction
+    from understudy.theory.hermite import derivatives
 
     sigma = activations.get(name)
     u = 1 / math.sqrt(k)
     # Gauss-Hermite in x and in the part of y orthogonal to x; poles are at distance π/r ≥ π, so 120 nodes are plenty.
     z, weight = np.polynomial.hermite_e.hermegauss(120)
     weight = weight / math.sqrt(2 * math.pi)
-    import jax.numpy as jnp
-
-    teacher = np.asarray(sigma(jnp.asarray(u * z[:, None] + math.sqrt(1 - u * u) * z[None, :]))) @ weight  # E[σ(y) | x]
+    teacher = derivatives(sigma, u * z[:, None] + math.sqrt(1 - u * u) * z[None, :], 1)[0] @ weight  # E[σ(y) | x]
     constant = k * float(interaction(name, 1.0, 1.0, 1.0)) + k * (k - 1) * float(interaction(name, 1.0, 1.0, 0.0))
 
     def terms(r: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        s, s1, s2 = (np.asarray(v) for v in sigma.derivatives(jnp.asarray(r * z), 2))
+        s, s1, s2 = derivatives(sigma, r * z, 3)
         return s, s1 * z, s2 * z**2
 
     def loss(p: np.ndarray) -> float:
@@ -171,14 +170,16 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     figure.set_size_inches(11.0, 9.0)
     axes = figure.subplots(3, 3)
     data, k = measurement.data, measurement.data["k"]
-    for name in ALL:
-        label = LABELS.get(name, name)
-        axes[0, 0].plot(k, data[f"{name}|loss"], label=label)
-        few = k <= 10
-        axes[0, 1].plot(k[few], data[f"{name}|norm"][few] * data[f"{name}|outgoing"][few], "o-", ms=3, label=label)
+    few, several = k <= 10, k >= 2  # one neuron copies one teacher without error
+    for i, name in enumerate(ALL):
+        label, colour = LABELS.get(name, name), f"C{i}"
+        axes[0, 0].plot(k[several], data[f"{name}|loss"][several], color=colour, label=label)
+        axes[0, 1].plot(
+            k[few], data[f"{name}|norm"][few] * data[f"{name}|outgoing"][few], "o-", ms=3, color=colour, label=label
+        )
         if name != "relu":
-            axes[0, 2].plot(k[few], data[f"{name}|norm"][few] * np.sqrt(k[few]), "o-", ms=3, label=label)
-            axes[1, 0].plot(k[few], data[f"{name}|outgoing"][few] / k[few], "o-", ms=3, label=label)
+            axes[0, 2].plot(k[few], data[f"{name}|norm"][few] * np.sqrt(k[few]), "o-", ms=3, color=colour, label=label)
+            axes[1, 0].plot(k[few], data[f"{name}|outgoing"][few] / k[few], "o-", ms=3, color=colour, label=label)
     axes[0, 0].set(
         yscale="log",
         xscale="log",
@@ -201,8 +202,8 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
             change = np.flatnonzero(row[:-1] * row[1:] < 0)
             ax.plot(norms[change], 0 * norms[change], "o", color="black", ms=4)
         ax.axhline(0, color="black", lw=0.8)
-        low = float(np.nanmin(data[f"{name}|f"][:, norms > 0.2]))
-        high = float(np.nanmax(data[f"{name}|f"][:, norms > 0.2]))
+        shown = data[f"{name}|f"][:, norms > (0.6 if name == "gelu" else 0.2)]
+        low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
         ax.set(
             xlabel="norm r",
             ylabel="f(r, u)",

@@ -182,7 +182,7 @@ CLAIM = Claim(
     ),
     tolerance=1e-11,
     tolerance_reason="Two exact formulas for one number; sums of ten terms of order one.",
-    quick={"students": 2, "starts": 4},
+    quick={"students": 2, "starts": 3},
     full={"students": 50, "starts": 60},
     measure=_measure,
 )

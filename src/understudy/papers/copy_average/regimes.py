@@ -174,6 +174,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
             title=f"B{i + 1}: {regime}\nn = {n}, k = {k}",
             ylim=(middle - 1.2 * spread, middle + 1.2 * spread),
         )
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(fontsize=7)
         which = "copy" if f"{regime}|copy" in data else "average"
         draw_correlations(inset, data[f"{regime}|{which}"], title=f"u, {which}")

@@ -104,7 +104,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     figure.set_size_inches(3.0 * columns, 3.0 * rows)
     axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
     for ax, name in zip(axes, names, strict=False):
-        draw_correlations(ax, measurement.data[f"{name}|u"], title=f"ReLU, {name}")
+        draw_correlations(ax, measurement.data[f"{name}|u"], odd=False, title=f"ReLU, {name}")
     for ax in axes[len(names) :]:
         ax.set_axis_off()
     figure.colorbar(axes[0].images[0], ax=list(axes), label="correlation u of student and teacher", shrink=0.7)

@@ -1,0 +1,65 @@
+"""Plateaus along runs: near which point, how long; and critical points of any kind by Newton's method."""
+
+import numpy as np
+import pytest
+
+import understudy as us
+from understudy.dynamics import FlowOptions, follow
+from understudy.points.plateaus import find_plateaus, nearest_critical
+from understudy.points.sphere_structure import sphere_structure
+from understudy.tasks.sphere import Sphere
+from understudy.theory import tight_balance as theory
+
+OPTIONS = FlowOptions(rtol=1e-8, atol=1e-8, snapshots=np.logspace(-2, 5, 141).tolist())
+
+
+def run_from(*degrees):
+    phi = np.radians(degrees)
+    rows = np.stack([np.cos(phi), np.sin(phi)], axis=1)
+    task = Sphere(np.eye(2), 2)
+    ((_, trajectory),) = follow(task, rows.reshape(1, -1), OPTIONS, lanes=1)
+    return task, trajectory
+
+
+def test_a_run_beside_one_teacher_lingers_at_tight_balance():
+    task, trajectory = run_from(9.5, -9.0)
+    (plateau,) = find_plateaus(task, trajectory)
+    rows = plateau.critical.reshape(2, 2)
+    assert sphere_structure(task, us.TwoLayer(rows, np.ones(2))).label == "1-tight-pair"
+    assert plateau.residual < 1e-14
+    assert plateau.begin < plateau.time < plateau.end
+    assert plateau.loss == pytest.approx(0.75, abs=1e-4)
+    assert plateau.distance < 0.02
+    # The mean angle s has shrunk before the plateau and is largest at its end: the whole stay is below 1/(64 s²) there.
+    mean = abs(np.degrees(np.arctan2(rows[:, 1], rows[:, 0])).sum())
+    assert mean < 1e-3
+    assert plateau.duration > 10
+
+
+def test_a_run_to_different_teachers_has_none():
+    task, trajectory = run_from(20, 70)
+    assert find_plateaus(task, trajectory) == []
+
+
+def test_too_few_snapshots_give_none():
+    task, trajectory = run_from(20, 70)
+    short = type(trajectory)(
+        **{**trajectory.__dict__, "times": trajectory.times[:2], "snapshots": trajectory.snapshots[:2]}
+    )
+    assert find_plateaus(task, short) == []
+
+
+@pytest.mark.parametrize("angles", [(44.0, -46.0), (46.0, 43.0), (1.0, -2.0), (21.0, -24.0)])
+def test_newton_finds_saddles_maxima_and_degenerate_points(angles):
+    phi = np.radians(angles)
+    start = np.stack([np.cos(phi), np.sin(phi)], axis=1).ravel()
+    found, norm = nearest_critical(Sphere(np.eye(2), 2), start)
+    assert norm < 1e-14
+    assert np.linalg.norm(found - start) < 0.1
+
+
+def test_newton_reaches_the_degenerate_point_itself():
+    start = theory.slow_curve(np.array(0.02)).ravel()
+    found, _ = nearest_critical(Sphere(np.eye(2), 2), start)
+    # The gradient is 64 s³ there: at rounding s is about (1e-16/64)^(1/3).
+    assert np.linalg.norm(found - theory.tight_pairs(2, 2, 2, 4).ravel()) < 5e-6
