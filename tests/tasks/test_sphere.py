@@ -147,7 +147,9 @@ def test_symmetries_do_not_change_the_loss_and_are_null_at_critical_points():
         ambient = task.symmetry_tangents(vector), task.value_and_gradient(vector)[1]
         return ambient, (local.symmetry_tangents(origin), local.value_and_gradient(origin)[1])
 
-    for (tangents, gradient), count in zip(tangents_and_gradients(task, jnp.asarray(w.ravel())), (3 + 3, 3), strict=True):
+    for (tangents, gradient), count in zip(
+        tangents_and_gradients(task, jnp.asarray(w.ravel())), (3 + 3, 3), strict=True
+    ):
         assert tangents.shape[0] == count
         assert float(jnp.linalg.norm(gradient)) > 0.1
         np.testing.assert_allclose(tangents @ gradient, 0, atol=1e-13)
