@@ -9,7 +9,9 @@ import pytest
 from jaxtyping import install_import_hook
 from threadpoolctl import threadpool_limits
 
-install_import_hook("understudy", "typechecker.check")
+# Where arrays live; the ledger, the store and the commands check their own input and say more about it.
+ROOMS = ("activations", "dynamics", "fitting", "gaussian", "networks", "points", "tasks", "teachers", "theory")
+install_import_hook([f"understudy.{room}" for room in ROOMS], "typechecker.check")
 
 threadpool_limits(1)  # workers share the cores: contended BLAS threads cost ten times what they save
 CACHE = "UNDERSTUDY_TEST_CACHE"

@@ -113,7 +113,7 @@ def test_kill_leaves_a_store_that_opens_and_resumes(tmp_path):
     while not list(tmp_path.glob("*.nc")) and time.monotonic() < limit:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
+    process.communicate(timeout=60)
     (entry,) = Store(tmp_path).entries()
     done = [int(s) for s in Store(tmp_path).load(entry)["seed"].values]
     assert done

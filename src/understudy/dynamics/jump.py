@@ -3,21 +3,22 @@
 Let δ = √(gᵀH⁻¹g) be the Newton decrement at θ. If H(θ + s) ⪰ ½H(θ) for every s in the ellipsoid ‖s‖_H ≤ 4δ, then on its
 boundary L(θ + s) ≥ L(θ) - δ‖s‖_H + ¼‖s‖²_H ≥ L(θ), so the gradient flow, along which L falls, cannot leave the
 ellipsoid; L is strictly convex in it, so flow and Newton converge to the same, only minimum there. The condition is
-checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the
-softest directions of H. There the curvature along the line must not have more than doubled either: ends that lie beyond
-another well, on a rising wall, would otherwise hide it.
+checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the softest
+directions of H. There the curvature along the line must not have more than doubled either: ends that lie beyond another
+well, on a rising wall, would otherwise hide it.
 Directions along which a continuous symmetry keeps the loss constant are taken out first (H is lifted along them).
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
-import numpy as np
-from scipy.linalg import lapack
+from jaxtyping import Array, Bool, Float
 
-from understudy.tasks.evaluation import evaluate_at, tangents_at
 from understudy.tasks.task import Task
 
 SOFT_DIRECTIONS = 4
@@ -31,104 +32,133 @@ class Jump(NamedTuple):
     (‖end - departure‖_H / 4δ, at most 1 for a justified jump).
     """
 
-    justified: bool
-    end: np.ndarray
-    loss: float
-    gradient_norm: float
-    decrement: float
-    distance: float
-    ratio: float
+    justified: Bool[Array, ""]
+    end: Float[Array, " P"]
+    loss: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    decrement: Float[Array, ""]
+    distance: Float[Array, ""]
+    ratio: Float[Array, ""]
 
 
-class _Look(NamedTuple):
-    """Loss, gradient and lifted Hessian at a point."""
-
-    loss: float
-    gradient: np.ndarray
-    hessian: np.ndarray
-
-
-def lifted(task: Task, vector: np.ndarray) -> _Look:
+def lifted_hessian(task: Task, vector: Float[Array, " P"]) -> tuple[Array, Array, Array]:
     """Loss, gradient, and the Hessian raised along the task's symmetries at that point."""
-    point = jnp.asarray(vector)
-    loss, gradient, hessian = (np.asarray(x) for x in evaluate_at(task, point))
-    tangents = np.asarray(tangents_at(task, point))
-    lengths = np.linalg.norm(tangents, axis=1, keepdims=True)
-    moving = tangents[lengths[:, 0] > 0] / lengths[lengths[:, 0] > 0]
-    if len(moving):
-        hessian = hessian + np.abs(np.diagonal(hessian)).mean() * moving.T @ moving
-    return _Look(float(loss), gradient, hessian)
+    loss, gradient, hessian = task.evaluate(vector)
+    tangents = task.symmetry_tangents(vector)
+    if tangents.shape[0] == 0:
+        return loss, gradient, hessian
+    scale = jnp.trace(jnp.abs(hessian)) / hessian.shape[0]
+    lengths = jnp.linalg.norm(tangents, axis=1, keepdims=True)
+    unit = tangents / jnp.where(lengths > 0, lengths, 1.0)
+    return loss, gradient, hessian + scale * unit.T @ unit
 
 
-def _factor(matrix: np.ndarray) -> np.ndarray | None:
-    """Cholesky's factor, or nothing if the matrix is not positive definite."""
-    if not np.all(np.isfinite(matrix)):
-        return None
-    factor, info = lapack.dpotrf(matrix, lower=1, clean=0)
-    return factor if info == 0 else None
+def _solve(factor: Array, b: Array) -> Array:
+    columns = b[:, None] if b.ndim == 1 else b
+    forward = jax.lax.linalg.triangular_solve(factor, columns, left_side=True, lower=True)
+    back = jax.lax.linalg.triangular_solve(factor, forward, left_side=True, lower=True, transpose_a=True)
+    return back[:, 0] if b.ndim == 1 else back
 
 
-def _solve(factor: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return lapack.dpotrs(factor, b, lower=1)[0]
-
-
-def _soft_directions(factor: np.ndarray, hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _soft_directions(factor: Array, hessian: Array) -> tuple[Array, Array]:
     """The softest directions of H and their curvatures, by inverse subspace iteration with its factor."""
-    size = len(hessian)
+    size = hessian.shape[0]
     count = min(SOFT_DIRECTIONS, size)
-    basis = np.cos(np.arange(size * count, dtype=float).reshape(size, count) * 1.7 + 0.3)
-    for _ in range(8):
-        basis = np.linalg.qr(_solve(factor, basis))[0]
-    curvature, mix = np.linalg.eigh(basis.T @ hessian @ basis)
+    start = jnp.cos(jnp.arange(size * count, dtype=float).reshape(size, count) * 1.7 + 0.3)
+
+    def iterate(_: Array, basis: Array) -> Array:
+        return jnp.linalg.qr(_solve(factor, basis))[0]
+
+    basis = jax.lax.fori_loop(0, 8, iterate, jnp.linalg.qr(start)[0])
+    curvature, mix = jnp.linalg.eigh(basis.T @ hessian @ basis)
     return (basis @ mix).T, curvature
 
 
-def attempt(task: Task, departure: np.ndarray) -> Jump:
-    """Check the condition at `departure` and, if it holds, follow Newton's method to rounding."""
-    nan = float("nan")
-    here = lifted(task, departure)
-    factor = _factor(here.hessian)
-    if factor is None or not np.all(np.isfinite(here.gradient)):
-        return Jump(False, departure, nan, nan, nan, nan, nan)
-    move = -_solve(factor, here.gradient)
-    decrement = float(np.sqrt(max(-here.gradient @ move, 0.0)))
-    refused = Jump(False, departure, nan, nan, decrement, nan, nan)
-    directions, curvature = _soft_directions(factor, here.hessian)
-    reach = 4 * decrement * directions / np.sqrt(np.maximum(curvature, 1e-300))[:, None]
-    for offset in (4 * move, -4 * move, *reach, *-reach):
-        there = lifted(task, departure + offset).hessian
-        doubled = offset @ there @ offset > 2 * offset @ here.hessian @ offset
-        if doubled or _factor(there - here.hessian / 2) is None:
-            return refused
-    end, loss, norm = newton(task, departure)
-    distance = float(np.linalg.norm(end - departure))
-    length = float(np.sqrt(max((end - departure) @ here.hessian @ (end - departure), 0.0)))
-    ratio = length / max(4 * decrement, 1e-300)
+class _Search(NamedTuple):
+    """What `attempt` carries from one evaluation to the next."""
+
+    hessian: Array
+    ends: Array
+    decrement: Array
+    convex: Array
+    point: Array
+    best: Array
+    loss: Array
+    norm: Array
+
+
+def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
+    """Check the condition at `departure` and, if it holds, follow Newton's method to rounding.
+
+    One loop: first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass evaluates the task
+    at one point and factorises one matrix, so that the task's Hessian is compiled once.
+    """
+    size = departure.shape[0]
+    soft = min(SOFT_DIRECTIONS, size)
+    ends = 2 + 2 * soft
+
+    def begin(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        move = -_solve(factor, gradient)
+        decrement = jnp.sqrt(jnp.maximum(-gradient @ move, 0.0))
+        directions, curvature = _soft_directions(factor, hessian)
+        reach = 4 * decrement * directions / jnp.sqrt(jnp.maximum(curvature, 1e-300))[:, None]
+        offsets = jnp.concatenate([4 * move[None], -4 * move[None], reach, -reach])
+        positive = _finite(factor) & jnp.isfinite(decrement)
+        return search._replace(hessian=hessian, ends=departure[None] + offsets, decrement=decrement, convex=positive)
+
+    def iterate(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        norm = jnp.linalg.norm(gradient)
+        better = norm < search.norm
+        move = _solve(factor, gradient)
+        return search._replace(
+            best=jnp.where(better, search.point, search.best),
+            loss=jnp.where(better, loss, search.loss),
+            norm=jnp.minimum(norm, search.norm),
+            point=jnp.where(jnp.all(jnp.isfinite(move)), search.point - move, search.point),
+        )
+
+    def look(search: _Search, point: Array, loss: Array, gradient: Array, hessian: Array, factor: Array) -> _Search:
+        offset = point - departure
+        doubled = offset @ (hessian @ offset) > 2 * offset @ (search.hessian @ offset)
+        return search._replace(convex=search.convex & _finite(factor) & ~doubled)
+
+    def body(carry: tuple[Array, _Search]) -> tuple[Array, _Search]:
+        i, search = carry
+        looking = (i > 0) & (i <= ends)
+        point = jnp.where(looking, search.ends[jnp.clip(i - 1, 0, ends - 1)], search.point)
+        loss, gradient, hessian = lifted_hessian(task, point)
+        matrix = jnp.where(looking, hessian - search.hessian / 2, hessian)
+        factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
+        phase = jnp.where(i == 0, 0, jnp.where(looking, 1, 2))
+        return i + 1, jax.lax.switch(phase, [begin, look, iterate], search, point, loss, gradient, hessian, factor)
+
+    def condition(carry: tuple[Array, _Search]) -> Array:
+        return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex
+
+    nan, infinite = jnp.asarray(math.nan), jnp.asarray(math.inf)
+    empty = _Search(
+        jnp.zeros((size, size)), jnp.zeros((ends, size)), nan, jnp.asarray(True), departure, departure, nan, infinite
+    )
+    _, last = jax.lax.while_loop(condition, body, (jnp.asarray(0), empty))
+    travelled = last.best - departure
+    length = jnp.sqrt(jnp.maximum(travelled @ (last.hessian @ travelled), 0.0))
+    ratio = length / jnp.maximum(4 * last.decrement, 1e-300)
     # At the rounding level of the gradient both are noise, and a jump of that size needs no ellipsoid.
-    inside = ratio <= 1 or distance <= 1e-12 * (1 + np.linalg.norm(end))
+    inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(last.best)))
     # Newton's method must have come to rounding (as the certificate has it): in twelve steps it may have overshot.
-    rounding = 1e3 * np.finfo(float).eps * np.abs(here.hessian).max() * (1 + np.abs(end).max())
-    return Jump(bool(inside and norm <= max(1e-11, rounding)), end, loss, norm, decrement, distance, ratio)
+    rounding = 1e3 * jnp.finfo(float).eps * jnp.abs(last.hessian).max() * (1 + jnp.abs(last.best).max())
+    good = last.convex & inside & (last.norm <= jnp.maximum(1e-11, rounding))
+    return Jump(good, last.best, last.loss, last.norm, last.decrement, jnp.linalg.norm(travelled), ratio)
 
 
-def newton(task: Task, start: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Newton's method near a minimum, until the gradient no longer falls: the best point, its loss and gradient norm."""
-    point, best, loss, norm, idle = start, start, float("nan"), float("inf"), 0
-    for _ in range(_NEWTON_STEPS):
-        here = lifted(task, point)
-        size = float(np.linalg.norm(here.gradient))
-        idle = 0 if size < 0.5 * norm else idle + 1
-        if size < norm:
-            best, loss, norm = point, here.loss, size
-        factor = _factor(here.hessian)
-        if factor is None or idle == 3:
-            break
-        point = point - _solve(factor, here.gradient)
-    return best, loss, norm
+def _finite(factor: Array) -> Array:
+    """Whether Cholesky's method went through: the matrix is positive definite."""
+    return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
 
 
-def attempt_from(task: Task, departure: np.ndarray) -> Jump:
+@eqx.filter_jit
+def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
     """`attempt` in the task's own coordinates around the point."""
-    local, origin = task.chart(jnp.asarray(departure))
-    jump = attempt(local, np.asarray(origin))
-    return jump._replace(end=np.asarray(local.point(jnp.asarray(jump.end))))
+    local, origin = task.chart(departure)
+    jump = attempt(local, origin)
+    return jump._replace(end=local.point(jump.end))

@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.linalg import blas, lapack
 
 GAMMA = 0.21193756319429014
 _STAGE = np.zeros((8, 8))
@@ -139,44 +138,3 @@ def step(
     everything = jax.lax.fori_loop(1, 8, stage, first)
     end = start + _STAGE[7] @ everything + everything[7]
     return Step(start, end, everything[7], everything)
-
-
-class HostStep(NamedTuple):
-    """A step as in `Step`, in NumPy."""
-
-    start: np.ndarray
-    end: np.ndarray
-    error: np.ndarray
-    stages: np.ndarray
-
-    def between(self, fraction: np.ndarray) -> np.ndarray:
-        """The flow at `fraction` ∈ [0, 1] of the step, to order 4."""
-        x = fraction[:, None]
-        c1, c2, c3 = _DENSE @ self.stages
-        return (1 - x) * self.start + x * (self.end + (1 - x) * (c1 + x * (c2 + x * c3)))
-
-
-def host_step(
-    gradient: Callable[[np.ndarray], np.ndarray],
-    start: np.ndarray,
-    gradient_at_start: np.ndarray,
-    hessian_at_start: np.ndarray,
-    h: float,
-) -> HostStep | None:
-    """`step` with LAPACK called directly; nothing if W is not positive definite."""
-    size = len(start)
-    matrix = np.array(hessian_at_start, order="F")
-    matrix[np.arange(size), np.arange(size)] += 1 / (GAMMA * h)
-    factor, info = lapack.dpotrf(matrix, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
-        return None
-
-    def solve(b: np.ndarray) -> np.ndarray:
-        return blas.dtrsv(factor, blas.dtrsv(factor, b, trans=1))
-
-    stages = np.zeros((8, size))
-    stages[0] = solve(-gradient_at_start)
-    for i in range(1, 8):
-        point = start + _STAGE[i, :i] @ stages[:i]
-        stages[i] = solve(_COUPLING[i, :i] / h @ stages[:i] - gradient(point))
-    return HostStep(start, start + _STAGE[7] @ stages + stages[7], stages[7], stages)

@@ -14,10 +14,9 @@ from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.matrix_free import lowest_eigenpairs
 from understudy.tasks.empirical import Empirical, squared
-from understudy.tasks.evaluation import evaluate_at
 from understudy.tasks.population import Population
 from understudy.tasks.sphere import Sphere
-from understudy.tasks.task import Task
+from understudy.tasks.task import Evaluation, Task
 
 Kind = Literal["minimum", "strict saddle", "non-strict saddle", "diverging", "unconverged"]
 
@@ -64,8 +63,8 @@ def _slope(task: Task, vector: Array) -> tuple[Array, Array]:
 
 
 @eqx.filter_jit
-def _chart(task: Task, vector: Array) -> tuple[Task, Array]:
-    return task.chart(vector)
+def _evaluate(task: Task, vector: Array) -> Evaluation:
+    return task.evaluate(vector)
 
 
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
@@ -93,14 +92,14 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
         task, vector = reduced, reduced.flatten(network)
     task = task.prepared(vector)
     if isinstance(task, Sphere):
-        task, vector = _chart(task, vector)
+        task, vector = task.chart(vector)
     if task.size > DENSE:
         return _matrix_free(task, vector, outside, tolerance, diverging)
     return _dense(task, np.asarray(vector), outside, tolerance, diverging)
 
 
 def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:
-    loss, gradient, hessian = (np.asarray(x) for x in evaluate_at(task, jnp.asarray(vector)))
+    loss, gradient, hessian = (np.asarray(x) for x in _evaluate(task, jnp.asarray(vector)))
     norm = float(np.linalg.norm(gradient))
     evidence: list[str] = []
     kinks = _kinks(task, vector)
@@ -212,7 +211,7 @@ def _zero_threshold(
     while sure:
         kept = order[:sure]
         step = vectors[:, kept] @ (along[kept] / values[kept])
-        moved = np.asarray(evaluate_at(task, jnp.asarray(vector - step)).hessian)
+        moved = np.asarray(_evaluate(task, jnp.asarray(vector - step)).hessian)
         change = 4 * _largest(moved - hessian) if np.all(np.isfinite(moved)) else np.inf
         if rounding + change < np.abs(values[kept[-1]]):
             unsure = float(np.abs(values[order[sure:]]).max(initial=0.0))
