@@ -28,7 +28,7 @@ def dense(activation, n, k, d):
         ("erf", 4, 6, 6),
         ("erf", 30, 33, 34),
         ("hermite:3", 4, 6, 8),
-        ("softplus", 3, 5, 6),
+        ("softplus", 2, 4, 5),
     ],
 )
 def test_every_eigenvalue_with_its_multiplicity(activation, n, k, d):

@@ -49,7 +49,7 @@ def distance_to_tight_balance(rows: np.ndarray, degree: int) -> np.ndarray:
             first = cos * rows[..., 0, shared] + sign * sin * rows[..., 0, other]
             second = cos * rows[..., 1, shared] - sign * sin * rows[..., 1, other]
             best = np.maximum(best, np.abs(first) + np.abs(second))
-    return np.sqrt(np.maximum(4 - 2 * best, 0.0))
+    return np.asarray(np.sqrt(np.maximum(4 - 2 * best, 0.0)))
 
 
 def meet(dim: int, seeds: int, degree: int = 4, snapshots: int = 270) -> Meeting:

@@ -57,7 +57,7 @@ def velocity(rows: np.ndarray, degree: int) -> np.ndarray:
     own = w[..., 0]
     attraction = own ** (degree - 1) - own * np.sum(w**degree, axis=-1)
     repulsion = np.sum(overlaps ** (degree - 1) * (rows[..., 1:, 0] - overlaps * own[..., None]), axis=-1)
-    return attraction - repulsion / n
+    return np.asarray(attraction - repulsion / n)
 
 
 def worst_start(degree: int, n: int, k: int, epsilon: float, lean: float = 1.0) -> np.ndarray:

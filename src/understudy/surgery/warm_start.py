@@ -1,4 +1,4 @@
-"""Changing networks: warm starts for a smaller student from the teacher it is to learn."""
+"""Warm starts for a smaller student from the teacher it is to learn."""
 
 from __future__ import annotations
 

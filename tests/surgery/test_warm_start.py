@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.surgery import _View, warm_start
+from understudy.surgery.warm_start import _View, warm_start
 from understudy.theory import copy_average_loss, one_neuron
 
 
