@@ -97,29 +97,36 @@ def own_blocks(
     )
 
 
+class CrossBlocks(NamedTuple):
+    """weight_ij ∂_pq of every pair, as slope_ij I + Σ_c left^c_ij (right^c_ij)ᵀ, not multiplied out.
+
+    The vectors have shapes that broadcast to (n, k, r).
+    """
+
+    slope: Float[Array, "n k"]
+    outer: list[tuple[Array, Array]]
+
+
 def cross_blocks(
     pairs: Pairs, weight: Float[Array, "n k"], p: Float[Array, "n r"], q: Float[Array, "k r"]
-) -> Float[Array, "n k r r"]:
-    """weight_ij ∂_pq of every pair, indexed (i, j, component of p, component of q).
+) -> CrossBlocks:
+    """The mixed second derivatives of every pair.
 
     For kinked activations the limit at exactly parallel vectors depends on the direction of approach; the undetermined
     part is left out there (it is one element of the generalised Hessian, not the Hessian, which does not exist).
     """
-    g, dim = pairs.partials, p.shape[1]
-    identity = jnp.eye(dim)[None, None]
-    slope = jnp.where(weight == 0, 0.0, weight * g.q12)[:, :, None, None] * identity
+    g = pairs.partials
+    slope = jnp.where(weight == 0, 0.0, weight * g.q12)
+    rows, columns = p[:, None, :], q[None, :, :]
     if pairs.q_perpendicular is not None:
         s, q_perpendicular = pairs.area, pairs.q_perpendicular
         q11, q22 = jnp.sum(p**2, axis=1)[:, None], jnp.sum(q**2, axis=1)[None, :]
         share, tilt = s**2 / (q11 * q22), (p @ q.T) / q22
-        p_perpendicular = share[:, :, None] * p[:, None, :] - tilt[:, :, None] * q_perpendicular  # no cancellation
+        p_perpendicular = share[:, :, None] * rows - tilt[:, :, None] * q_perpendicular  # no cancellation
         across = 2 * pairs.kink / math.pi * weight * jnp.where(s > 0, 1 / jnp.where(s > 0, s, 1.0), 0.0)
-        block = (
-            p[:, None, :, None] * q_perpendicular[:, :, None, :] + q[None, :, :, None] * p_perpendicular[:, :, None, :]
+        return CrossBlocks(
+            slope, [(across[:, :, None] * rows, q_perpendicular), (across[:, :, None] * columns, p_perpendicular)]
         )
-        return slope + across[:, :, None, None] * block
-    both = (weight * g.q12q12)[:, :, None, None]
-    first, second = (2 * weight * g.q11q12)[:, :, None, None], (2 * weight * g.q12q22)[:, :, None, None]
-    left = both * q[None, :, :, None] + first * p[:, None, :, None]
-    right = both * p[:, None, :, None] + second * q[None, :, :, None]
-    return slope + left * p[:, None, None, :] + right * q[None, :, None, :]
+    both = (weight * g.q12q12)[:, :, None]
+    first, second = (2 * weight * g.q11q12)[:, :, None], (2 * weight * g.q12q22)[:, :, None]
+    return CrossBlocks(slope, [(both * columns + first * rows, rows), (both * rows + second * columns, columns)])

@@ -222,39 +222,46 @@ class Population(Task):
 
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
         t = self._terms(vector)
-        n, d, m = self.width, self.dim, math.prod(self.outputs)
-        index = jnp.arange(n)
-        gs, gt = t.students.partials, t.teachers.partials
+        n, d = self.width, self.dim
         own = own_blocks(t.students, t.weight_students, t.w, t.w)
         own += own_blocks(t.teachers, t.weight_teachers, t.w, t.v)
         own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
         own += 4 * (t.weight_own * t.own.qq)[:, None, None] * (t.w[:, :, None] * t.w[:, None, :])
-        incoming = cross_blocks(t.students, t.weight_students, t.w, t.w).at[index, index].set(own)
+        slope, outer = cross_blocks(t.students, t.weight_students, t.w, t.w)
+        metric = jnp.eye(d)
         if self.root is not None:
-            incoming = jnp.einsum("ac,ijcd,db->ijab", self.root, incoming, self.root)
+            metric = self.root @ self.root
+            own = self.root @ own @ self.root
+            outer = [(left @ self.root, right @ self.root) for left, right in outer]
         if not self.trains_outgoing:
-            hessian = jnp.transpose(incoming, (0, 2, 1, 3)).reshape(n * d, n * d)
-            return Evaluation(self._loss(t), self._gradient(t), hessian)
+            return Evaluation(self._loss(t), self._gradient(t), _assemble([(slope, metric)], outer, own))
 
+        m = math.prod(self.outputs)
         a, b = t.a.reshape(n, m), t.b.reshape(-1, m)
+        gs, gt = t.students.partials, t.teachers.partials
         # ∂²L/∂w_i∂a_j: for i ≠ j it is 2 a_i ∂_w G_ij, for i = j the derivative of the gradient by its own weight.
-        slope = 2 * gs.q11[:, :, None] * t.w[:, None, :] + gs.q12[:, :, None] * t.w[None, :, :]
-        mixed = 2 * slope[:, :, :, None] * a[:, None, None, :]
-        students = jnp.einsum("ij,jm->im", 2 * gs.q11, a)[:, None, :] * t.w[:, :, None]
-        students += jnp.einsum("ij,jd,jm->idm", gs.q12, t.w, a)
-        teachers = jnp.einsum("ij,jm->im", 2 * gt.q11, b)[:, None, :] * t.w[:, :, None]
-        teachers += jnp.einsum("ij,jd,jm->idm", gt.q12, t.v, b)
-        diagonal = 4 * t.own.q[:, None, None] * t.w[:, :, None] * a[:, None, :] + 2 * (students - teachers)
-        mixed = mixed.at[index, index].set(diagonal)
+        slopes = 4 * gs.q11[:, :, None] * t.w[:, None, :] + 2 * gs.q12[:, :, None] * t.w[None, :, :]
+        along = 4 * (t.own.q[:, None] * a + gs.q11 @ a - gt.q11 @ b)
+        mixed = t.w[:, :, None] * along[:, None, :]
+        mixed += 2 * jnp.einsum("ij,jd,jm->idm", gs.q12, t.w, a) - 2 * jnp.einsum("ij,jd,jm->idm", gt.q12, t.v, b)
         if self.root is not None:
-            mixed = jnp.einsum("ac,ijcm->ijam", self.root, mixed)
-        values = 2 * gs.value.at[index, index].set(t.own.value)
-        outgoing = values[:, :, None, None] * jnp.eye(m)[None, None]
-        top = jnp.concatenate([incoming, mixed], axis=3)
-        bottom = jnp.concatenate([jnp.transpose(mixed, (1, 0, 3, 2)), outgoing], axis=3)
-        blocks = jnp.concatenate([top, bottom], axis=2)
-        hessian = jnp.transpose(blocks, (0, 2, 1, 3)).reshape(self.size, self.size)
-        return Evaluation(self._loss(t), self._gradient(t), hessian)
+            slopes, mixed = slopes @ self.root, jnp.einsum("ac,icm->iam", self.root, mixed)
+
+        def pad(x: Array, before: int, after: int) -> Array:
+            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
+
+        slopes, weights = pad(slopes, 0, m), pad(a, d, 0)
+        outer = [(pad(left, 0, m), pad(right, 0, m)) for left, right in outer]
+        outer.append((slopes, weights[:, None, :]))
+        outer.append((weights[None, :, :], jnp.swapaxes(slopes, 0, 1)))
+        constants = [
+            (slope, jnp.pad(metric, (0, m))),
+            (2 * gs.value, jnp.pad(jnp.eye(m), (d, 0))),
+        ]
+        squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
+        top = jnp.concatenate([own, mixed], axis=2)
+        own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
+        return Evaluation(self._loss(t), self._gradient(t), _assemble(constants, outer, own))
 
     def orthogonal_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
@@ -355,6 +362,20 @@ def _dots(a: Array, b: Array) -> Array:
 
 def _rows(scale: Array, a: Array) -> Array:
     return scale * a if a.ndim == 1 else scale[:, None] * a
+
+
+def _assemble(constants: list[tuple[Array, Array]], outer: list[tuple[Array, Array]], own: Array) -> Array:
+    """The Hessian with blocks Σ scale_ij matrix + Σ left_ij right_ijᵀ off the diagonal and `own` on it, in one pass.
+
+    Large and transposed intermediates cost more than the arithmetic, so every summand is written in the final layout,
+    indexed (i, a, j, b).
+    """
+    n, size, _ = own.shape
+    off = sum(scale[:, None, :, None] * matrix[None, :, None, :] for scale, matrix in constants)
+    for left, right in outer:
+        off += jnp.swapaxes(left, 1, 2)[:, :, :, None] * right[:, None, :, :]
+    index = jnp.arange(n)
+    return off.at[index, :, index, :].set(own).reshape(n * size, n * size)
 
 
 def _zero_diagonal(x: Array) -> Array:
