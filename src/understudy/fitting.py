@@ -11,7 +11,8 @@ import numpy as np
 
 from understudy.dynamics import starts
 from understudy.dynamics.divergence import find_divergence
-from understudy.dynamics.flow import FlowOptions, Trajectory, follow
+from understudy.dynamics.flow import follow
+from understudy.dynamics.trajectory import FlowOptions, Trajectory
 from understudy.networks import TwoLayer
 from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
 from understudy.points.sphere_structure import sphere_structure

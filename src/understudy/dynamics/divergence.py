@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.dynamics.flow import Trajectory
+from understudy.dynamics.trajectory import Trajectory
 
 _DECADES = 3
 _STEADY = 0.8

@@ -12,11 +12,13 @@ Directions along which a continuous symmetry keeps the loss constant are taken o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from understudy.tasks.task import Task
@@ -39,6 +41,11 @@ class Jump(NamedTuple):
     decrement: Float[Array, ""]
     distance: Float[Array, ""]
     ratio: Float[Array, ""]
+
+    def evidence(self, gradient_norm: float) -> dict[str, float]:
+        """What is kept of a jump from a point with that gradient norm."""
+        numbers = {"decrement": self.decrement, "distance": self.distance, "ratio": self.ratio}
+        return {"gradient_norm": float(gradient_norm), **{name: float(x) for name, x in numbers.items()}}
 
 
 def lifted_hessian(task: Task, vector: Float[Array, " P"]) -> tuple[Array, Array, Array]:
@@ -162,3 +169,12 @@ def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
     local, origin = task.chart(departure)
     jump = attempt(local, origin)
     return jump._replace(end=local.point(jump.end))
+
+
+def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int, Jump]:
+    """Jumps from these rows of `vectors`, by row, where they are justified."""
+    if not rows:
+        return {}
+    task = task.prepared(jnp.asarray(vectors[rows]))
+    tried = {row: attempt_from(task, jnp.asarray(vectors[row])) for row in rows}
+    return {row: jax.tree.map(np.asarray, j) for row, j in tried.items() if bool(j.justified)}

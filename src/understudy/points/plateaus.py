@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.signal import find_peaks
 
-from understudy.dynamics.flow import Trajectory
+from understudy.dynamics.trajectory import Trajectory
 from understudy.tasks.task import Task
 
 

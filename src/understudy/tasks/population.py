@@ -371,7 +371,9 @@ def _assemble(constants: list[tuple[Array, Array]], outer: list[tuple[Array, Arr
     indexed (i, a, j, b).
     """
     n, size, _ = own.shape
-    off = sum(scale[:, None, :, None] * matrix[None, :, None, :] for scale, matrix in constants)
+    off = jnp.zeros((n, size, n, size))
+    for scale, matrix in constants:
+        off += scale[:, None, :, None] * matrix[None, :, None, :]
     for left, right in outer:
         off += jnp.swapaxes(left, 1, 2)[:, :, :, None] * right[:, None, :, :]
     index = jnp.arange(n)

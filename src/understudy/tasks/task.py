@@ -51,6 +51,11 @@ class Task(eqx.Module):
         loss, gradient = self.value_and_gradient(vector)
         return Evaluation(loss, gradient, jax.jacfwd(lambda v: self.value_and_gradient(v)[1])(vector))
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the parameter space is flat, so that the task is its own chart everywhere."""
+        return type(self).chart is Task.chart
+
     def chart(self, vector: Float[Array, " P"]) -> tuple[Task, Float[Array, " Q"]]:
         """The task in coordinates around a point, and the point in them, traceable: itself in a flat parameter space.
 

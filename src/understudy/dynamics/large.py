@@ -1,0 +1,146 @@
+"""Gradient flow of large problems, one run after another, by the multistep method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.dynamics import jump
+from understudy.dynamics.multistep import Multistep
+from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
+from understudy.tasks.task import Task
+
+LARGE = 500
+"""Number of parameters above which a factorisation costs more than what compiled, batched steps save."""
+
+_FIRST_STEP = 1e-2
+
+
+@lru_cache(maxsize=32)
+def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Functions (arrays of a task, point) ↦ (gradient, Hessian) and ↦ gradient.
+
+    Tasks are taken apart once rather than at each call, which would cost as much as a gradient does. `fixed`: the
+    leaves of the task that are no arrays, with None in place of those that are.
+    """
+
+    def task_of(arrays: list[Any]) -> Task:
+        left = iter(arrays)
+        leaves = [next(left) if leaf is None else leaf for leaf in fixed]
+        return jax.tree.unflatten(structure, leaves)
+
+    return (
+        jax.jit(lambda leaves, vector: task_of(leaves).evaluate(vector)[1:]),
+        jax.jit(lambda leaves, vector: task_of(leaves).value_and_gradient(vector)[1]),
+    )
+
+
+def follow(
+    task: Task, starts: np.ndarray, options: FlowOptions, watch: Callable[[int, int, float], None] | None
+) -> Iterator[tuple[int, Trajectory]]:
+    """As `flow.follow`."""
+    for index, start in enumerate(starts):
+        yield index, _Run(task, start, options).finish(watch)
+
+
+class _Run:
+    """One run, and what is kept of it."""
+
+    def __init__(self, task: Task, start: np.ndarray, options: FlowOptions):
+        self.task, self.options = task, options
+        self._use(task.prepared(jnp.asarray(start)))
+        self.stepper = Multistep(self._evaluate, self._gradient, start, options.rtol, options.atol, _FIRST_STEP)
+        self.times = options.times
+        self.kept = np.full((len(self.times), start.size), np.nan)
+        self.kept[self.times == 0] = start
+        self.norms = np.full((MARKS, 2), np.nan)
+
+    def _use(self, task: Task) -> None:
+        self.moving = task
+        leaves, structure = jax.tree.flatten(task)
+        self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
+        fixed = tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves)
+        self.both, self.slope = _compiled(structure, fixed)
+
+    def _evaluate(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slope, hessian = self.both(self.leaves, vector)
+        return np.asarray(slope), np.asarray(hessian)
+
+    def _gradient(self, vector: np.ndarray) -> np.ndarray:
+        return np.asarray(self.slope(self.leaves, vector))
+
+    def finish(self, watch: Callable[[int, int, float], None] | None) -> Trajectory:
+        """Step until the run ends."""
+        s, options = self.stepper, self.options
+        pause = options.pause if options.polish else 0.0
+        while True:
+            ending = self._ending()
+            if s.gradient_norm <= pause or (ending == "stationary" and options.polish):
+                leap = jump.justified(self.task, s.vector[None], [0]).get(0)
+                if leap is not None:
+                    return self._trajectory("polished", leap)
+                pause = s.gradient_norm / 30
+            if ending is not None:
+                return self._trajectory(ending, None)
+            self._advance()
+            if watch is not None and s.accepted % 10 == 0:
+                watch(1, s.accepted, s.time)
+
+    def _ending(self) -> Ending | None:
+        s, options = self.stepper, self.options
+        if not np.isfinite(s.gradient_norm):
+            return "not finite"
+        if s.gradient_norm <= options.stop:
+            return "stationary"
+        if s.time >= options.max_time:
+            return "time limit"
+        exhausted = s.accepted + s.rejected >= options.max_steps or s.length < 1e-14 * (1 + s.time)
+        return "step limit" if exhausted else None
+
+    def _advance(self) -> None:
+        s = self.stepper
+        before = s.time
+        while True:
+            state = s.save()
+            accepted = s.step(self.options.max_time)
+            finer = self.moving.prepared(jnp.asarray(s.vector))
+            if finer is self.moving:
+                break
+            self._use(finer)  # norms have outgrown the quadrature within this step: it is taken again
+            s.restore(state)
+        if not accepted:
+            return
+        fractions = (self.times - before) / (s.time - before)
+        inside = (fractions > 0) & (fractions <= 1)
+        if np.any(inside):
+            self.kept[inside] = s.between(fractions[inside])
+        mark = int(np.floor(4 * np.log10(max(s.time, 1e-2)) + 8))
+        if mark < MARKS:
+            self.norms[mark] = s.time, np.linalg.norm(s.vector)
+
+    def _trajectory(self, ending: Ending, leap: jump.Jump | None) -> Trajectory:
+        s = self.stepper
+        reached = self.times <= s.time
+        end = s.vector if leap is None else np.asarray(leap.end)
+        loss = float(self.task.loss(jnp.asarray(end))) if leap is None else float(leap.loss)
+        return Trajectory(
+            vector=end.copy(),
+            loss=loss,
+            gradient_norm=s.gradient_norm if leap is None else float(leap.gradient_norm),
+            ending=ending,
+            time=s.time,
+            steps=s.accepted,
+            rejected=s.rejected,
+            factorisations=s.factorisations,
+            times=self.times[reached],
+            snapshots=self.kept[reached],
+            flow_end=s.vector.copy(),
+            norms=self.norms[np.isfinite(self.norms[:, 0])],
+            jump=None if leap is None else leap.evidence(s.gradient_norm),
+        )

@@ -1,0 +1,77 @@
+"""How a flow is to be followed, and what following it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+Ending = Literal["polished", "stationary", "time limit", "step limit", "not finite"]
+"""Why a run ended: Newton took over; the gradient is at rounding with no justified jump; limits; numbers overflowed."""
+
+MARKS = 80
+"""Quarters of a decade of time, from 10⁻² on, in which the norm of the parameters is kept."""
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """How the flow is followed.
+
+    - `rtol`, `atol`: tolerances on the local error of a step, relative and absolute.
+    - `stop`: gradient norm at which a run counts as stationary if no jump was justified before.
+    - `pause`: gradient norm at which the first jump is tried; then whenever it is thirty times smaller.
+    - `max_time`, `max_steps`: limits of one run.
+    - `snapshots`: times at which parameters are kept, or how many log-spaced ones between 10⁻² and `max_time`.
+    - `polish`: whether to leave the flow for Newton's method where that is justified.
+    """
+
+    rtol: float = 1e-6
+    atol: float = 1e-6
+    stop: float = 1e-13
+    pause: float = 1e-4
+    max_time: float = 1e12
+    max_steps: int = 20_000
+    snapshots: int | Sequence[float] | np.ndarray = 113
+    polish: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol", "max_time", "max_steps"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive; received {getattr(self, name)!r}.")
+        if np.any(np.isnan(self.times)) or np.any(np.diff(self.times) <= 0) or np.any(self.times < 0):
+            raise ValueError(f"Snapshot times are increasing and not negative; received {self.snapshots!r}.")
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """The snapshot times."""
+        if isinstance(self.snapshots, (int, np.integer)):
+            count = max(int(self.snapshots), 0)
+            return np.geomspace(min(1e-2, 1e-2 * self.max_time), self.max_time, count) if count else np.zeros(0)
+        return np.asarray(self.snapshots, float)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One run of the flow: where it ended, why, and what was kept on the way.
+
+    `times`, `snapshots`: the snapshot times that the run reached, and the parameters then. `jump` tells of the jump
+    that ended the flow, if one did: its departure time is `time`, `flow_end` the last point of the flow itself.
+    `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
+    """
+
+    vector: np.ndarray
+    loss: float
+    gradient_norm: float
+    ending: Ending
+    time: float
+    steps: int
+    rejected: int
+    factorisations: int
+    times: np.ndarray = field(repr=False)
+    snapshots: np.ndarray = field(repr=False)
+    flow_end: np.ndarray = field(repr=False)
+    jump: dict[str, float] | None = None
+    norms: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
