@@ -15,6 +15,7 @@ from understudy.dynamics.flow import follow
 from understudy.dynamics.trajectory import FlowOptions, Trajectory
 from understudy.networks import TwoLayer
 from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
+from understudy.points.certificate import certify_in_span
 from understudy.points.sphere_structure import sphere_structure
 from understudy.points.structure import Structure as _Structure
 from understudy.tasks.population import Population
@@ -120,10 +121,17 @@ def fit_each(
             watch(Progress(finished, len(numbers), steps, time))
 
     for position, trajectory in follow(flow_task, vectors, options, watch=report):
-        parameters = lift(position, flow_task.unflatten(jnp.asarray(trajectory.vector)))
+        inside = flow_task.unflatten(jnp.asarray(trajectory.vector))
+        parameters = lift(position, inside)
         found = find_divergence(trajectory)
-        certificate = certify(task, parameters, diverging=found.describe() if found else None)
-        explained = _explain(task, parameters)
+        diverging = found.describe() if found else None
+        if isinstance(task, Population) and isinstance(flow_task, Population) and flow_task is not task:
+            # The point is known in the span: no need to find it there again.
+            certificate = certify_in_span(flow_task, inside, task.dim - flow_task.dim, diverging=diverging)
+            explained = structure(flow_task, inside)
+        else:
+            certificate = certify(task, parameters, diverging=diverging)
+            explained = _explain(task, parameters)
         finished += 1
         yield (
             position,
@@ -161,15 +169,15 @@ def _flow_problem(task: Task, begin: Any, count: int) -> tuple[Task, np.ndarray,
         small, flat, span = task.reduce(task.flatten(begin))
 
         def unfold(position: int, parameters: TwoLayer) -> TwoLayer:
-            rows = parameters.incoming @ span[position]
+            rows = span.lift(parameters.incoming, position)
             return TwoLayer(rows / jnp.linalg.norm(rows, axis=1, keepdims=True), parameters.outgoing)
 
         return small, np.asarray(flat), unfold
-    if not isinstance(task, Population) or task.dim <= task.width + task.teacher.width or task.root is not None:
+    if not isinstance(task, Population) or not task.reducible:
         return task, np.asarray(task.flatten(begin)), lambda _, parameters: parameters
-    reduced, networks, basis = task.reduce(begin)
+    reduced, networks, span = task.reduce(begin)
 
     def lift(position: int, parameters: TwoLayer) -> TwoLayer:
-        return TwoLayer(parameters.incoming @ basis[position], parameters.outgoing)
+        return TwoLayer(span.lift(parameters.incoming, position), parameters.outgoing)
 
     return reduced, np.asarray(reduced.flatten(networks)), lift

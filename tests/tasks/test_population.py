@@ -267,9 +267,9 @@ def test_a_covariance_is_the_same_as_whitening(name):
     np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
     np.testing.assert_allclose(found.gradient, chain @ expected.gradient, rtol=0, atol=atol)
     np.testing.assert_allclose(found.hessian, chain @ expected.hessian @ chain, rtol=0, atol=atol)
-    same, _, basis = task.reduce(TwoLayer(w, a))
+    same, _, span = task.reduce(TwoLayer(w, a))
     assert same is task
-    assert basis.shape == (3, 3)
+    assert span.rows.shape == (3, 3)
 
 
 # -- reduction ---------------------------------------------------------------------------------------------------------
@@ -290,11 +290,15 @@ def test_reduction_is_exact(name, start):
     if start == "identical":
         w = np.stack([w[0], w[0]])
     parameters = TwoLayer(w, rng.normal(size=w.shape[:-1]))
-    small, reduced, basis = task.reduce(parameters)
+    small, reduced, span = task.reduce(parameters)
+    basis = span.rows
     assert small.dim == n + k
     gram = basis @ jnp.swapaxes(basis, -1, -2)
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(5), gram.shape), rtol=0, atol=1e-14)
     np.testing.assert_allclose(reduced.incoming @ basis, w, rtol=0, atol=1e-15)
+    for i, rows in enumerate(reduced.incoming.reshape(-1, n, 5)):
+        lifted = span.lift(rows, i if start == "batch" else None)
+        np.testing.assert_allclose(lifted, w.reshape(-1, n, d)[i], rtol=0, atol=1e-15)
     np.testing.assert_allclose(small.teacher.incoming @ basis.reshape(-1, 5, d)[0], teacher.incoming, atol=1e-15)
     vectors, few = task.flatten(parameters).reshape(-1, task.size), small.flatten(reduced).reshape(-1, small.size)
     for x, y, rows in zip(vectors, few, basis.reshape(-1, 5, d), strict=True):
@@ -311,7 +315,8 @@ def test_orthogonal_hessian_completes_the_spectrum(name):
     rng = np.random.default_rng(10)
     task = Population(Teacher.random(k, d, name, seed=11), n)
     parameters = TwoLayer(rng.normal(size=(n, d)) / np.sqrt(d), rng.normal(size=n))
-    small, reduced, basis = task.reduce(parameters)
+    small, reduced, span = task.reduce(parameters)
+    basis = span.rows
     dense = np.asarray(evaluate(task, task.flatten(parameters)).hessian)
     reduced_hessian = np.asarray(evaluate(small, small.flatten(reduced)).hessian)
     inside = np.linalg.eigvalsh(reduced_hessian)

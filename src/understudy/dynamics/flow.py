@@ -207,7 +207,8 @@ def _follow(
             now["norms"][lane] = np.nan
 
     def advance(to_move: Task) -> dict[str, np.ndarray]:
-        moved = _advance(to_move, Lanes(**now), marks, rtol, atol, stop, limits, chunk)
+        lanes = Lanes(**now)  # type: ignore[arg-type]  # NumPy arrays, which jit takes as they are
+        moved = _advance(to_move, lanes, marks, rtol, atol, stop, limits, chunk)
         return {k: np.array(v) for k, v in moved._asdict().items()}
 
     for lane in range(count):

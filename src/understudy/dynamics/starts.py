@@ -41,13 +41,16 @@ def glorot(task: Population, seeds: int | Sequence[int]) -> TwoLayer:
 
 
 def _draw(task: Population, seeds: int | Sequence[int], incoming: float, outgoing: float) -> TwoLayer:
-    networks = []
-    for seed in seed_numbers(seeds):
+    numbers = seed_numbers(seeds)
+    w = np.empty((len(numbers), task.width, task.dim))
+    a = np.empty((len(numbers), task.width, *task.outputs))
+    for i, seed in enumerate(numbers):
         rng = np.random.default_rng(seed)
-        w = incoming * rng.normal(size=(task.width, task.dim))
-        a = outgoing * rng.normal(size=(task.width, *task.outputs))
-        networks.append((w, a if task.fixed_outgoing is None else np.asarray(task.fixed_outgoing)))
-    return TwoLayer(np.stack([w for w, _ in networks]), np.stack([a for _, a in networks]))
+        rng.standard_normal(out=w[i])
+        rng.standard_normal(out=a[i])
+        w[i] *= incoming
+        a[i] *= outgoing
+    return TwoLayer(w, a if task.fixed_outgoing is None else np.broadcast_to(task.fixed_outgoing, a.shape))
 
 
 def uniform_sphere(task: Sphere, seeds: int | Sequence[int]) -> TwoLayer:

@@ -67,6 +67,11 @@ def _evaluate(task: Task, vector: Array) -> Evaluation:
     return task.evaluate(vector)
 
 
+@eqx.filter_jit
+def _orthogonal(task: Population, vector: Array) -> Array:
+    return task.orthogonal_hessian(vector)
+
+
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
     """Certify any point of any task.
 
@@ -86,10 +91,18 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
     if vector.ndim != 1:
         raise ValueError(f"certify takes one point at a time; received a batch of shape {vector.shape}.")
     outside = 0
-    if isinstance(task, Population) and task.root is None and task.dim > task.width + task.teacher.width:
-        outside = task.dim - task.width - task.teacher.width
+    if isinstance(task, Population) and task.reducible:
         reduced, network, _ = task.reduce(task.unflatten(vector))
+        outside = task.dim - reduced.dim
         task, vector = reduced, reduced.flatten(network)
+    return certify_in_span(task, vector, outside, tolerance=tolerance, diverging=diverging)
+
+
+def certify_in_span(
+    task: Task, parameters: Any, outside: int, *, tolerance: float = 1e-10, diverging: str | None = None
+) -> Certificate:
+    """`certify` for a point of a population task that was reduced to the span, with `outside` more input dimensions."""
+    vector = task.flatten(parameters)
     task = task.prepared(vector)
     if isinstance(task, Sphere):
         task, vector = task.chart(vector)
@@ -112,7 +125,8 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     families = flat_families(task, vector)
     explained = _explained(families, values, vectors, threshold)
     if outside:
-        extra = np.linalg.eigvalsh(np.asarray(task.orthogonal_hessian(jnp.asarray(vector))))  # type: ignore[attr-defined]
+        assert isinstance(task, Population)
+        extra = np.linalg.eigvalsh(np.asarray(_orthogonal(task, jnp.asarray(vector))))
         values, order = _sorted(np.concatenate([values, extra]))
         multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
         explained += outside * min(_students_outside(task, vector), int(np.sum(np.abs(extra) <= threshold)))
@@ -304,7 +318,7 @@ def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, dive
     values, _ = lowest_eigenpairs(task, vector, 12)
     multiplicities = np.ones(len(values), int)
     if outside:
-        extra = np.linalg.eigvalsh(np.asarray(task.orthogonal_hessian(vector)))  # type: ignore[attr-defined]
+        extra = np.linalg.eigvalsh(np.asarray(_orthogonal(task, jnp.asarray(vector))))  # type: ignore[arg-type]
         values, order = _sorted(np.concatenate([values, extra]))
         multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
     threshold = 1e-8 * max(1.0, float(np.abs(values).max()))

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from understudy.tasks.population import Population
 from understudy.tasks.task import Task
@@ -35,10 +37,15 @@ class FlatFamily:
     tangents: np.ndarray
 
 
+@eqx.filter_jit
+def _tangents(task: Task, vector: Array) -> Array:
+    return task.symmetry_tangents(vector)
+
+
 def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
     """Every family of function-preserving directions at this point, crossings left out."""
     families = []
-    symmetric = np.asarray(task.symmetry_tangents(jnp.asarray(vector)))
+    symmetric = np.asarray(_tangents(task, jnp.asarray(vector)))
     symmetric = symmetric[np.linalg.norm(symmetric, axis=1) > 0]
     if len(symmetric):
         families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))

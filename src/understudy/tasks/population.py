@@ -19,6 +19,7 @@ from understudy.gaussian import SelfPartials, has_closed_form, self_partials
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import TwoLayer
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.span import Span, span_of
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.teachers import Teacher
@@ -288,32 +289,26 @@ class Population(Task):
 
     # -- reduction ----------------------------------------------------------------------------------------------------
 
-    def reduce(self, parameters: TwoLayer) -> tuple[Population, TwoLayer, Float[Array, "*batch r d"]]:
-        """The same problem in the span of teachers and students: (task, parameters, orthonormal rows of the span).
+    def reduce(self, parameters: TwoLayer) -> tuple[Population, TwoLayer, Span]:
+        """The same problem in the span of teachers and students: (task, parameters, the span).
 
         Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back
-        is `incoming @ basis`. Teacher coordinates come first and are the same for a whole batch. Inputs with a
-        covariance other than the identity mix directions: no reduction (r = d).
+        is `span.lift`. Teacher coordinates come first and are the same for a whole batch. Inputs with a covariance
+        other than the identity mix directions: no reduction (r = d).
         """
         w = np.asarray(parameters.incoming)
-        if self.root is not None or self.dim <= self.width + self.teacher.width:
-            return self, parameters, jnp.broadcast_to(jnp.eye(self.dim), (*w.shape[:-2], self.dim, self.dim))
-        v = np.asarray(self.teacher.incoming)
-        if np.allclose(v @ v.T, np.eye(len(v)), rtol=0, atol=1e-15):
-            basis, coordinates = v, np.eye(len(v))
-        else:
-            q, r = np.linalg.qr(v.T)
-            basis, coordinates = q.T, r.T
-        teacher = Teacher(
-            np.pad(coordinates, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation
-        )
-        inside = w @ basis.T
-        q, r = _complement(basis, w, inside)
-        reduced = np.concatenate([inside, np.swapaxes(r, -1, -2)], axis=-1)
-        full = np.empty((*w.shape[:-2], len(v) + self.width, self.dim))
-        full[..., : len(v), :], full[..., len(v) :, :] = basis, np.swapaxes(q, -1, -2)
+        if not self.reducible:
+            batch = w.shape[:-2]
+            return self, parameters, Span(np.eye(self.dim), np.zeros((*batch, 0, self.dim)), np.zeros((*batch, 0, 0)))
+        span, own, coordinates = span_of(self.teacher.incoming, w)
+        teacher = Teacher(np.pad(own, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
-        return task, TwoLayer(jnp.asarray(reduced), parameters.outgoing), jnp.asarray(full)
+        return task, TwoLayer(jnp.asarray(coordinates), parameters.outgoing), span
+
+    @property
+    def reducible(self) -> bool:
+        """Whether the span of teachers and students has fewer dimensions than the input, which must be isotropic."""
+        return self.root is None and self.dim > self.width + self.teacher.width
 
 
 class _Terms(NamedTuple):
@@ -336,23 +331,6 @@ def _with_resolution(task: Population, resolution: float) -> Population:
     for item in fields(Population):
         object.__setattr__(copy, item.name, resolution if item.name == "resolution" else getattr(task, item.name))
     return copy
-
-
-def _complement(basis: np.ndarray, w: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal columns q, orthogonal to the rows of `basis`, and r with w - inside·basis = (q r)ᵀ."""
-    outside, norms = w - inside @ basis, np.linalg.norm(w, axis=-1)
-    if np.any(np.linalg.norm(outside, axis=-1) < norms / 2):
-        outside -= (outside @ basis.T) @ basis  # once more: what cancelled has left rounding along the basis
-    q, r = np.linalg.qr(np.swapaxes(outside, -1, -2))
-    pivots = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
-    if np.all(pivots > 1e-8 * norms):
-        return q, r
-    # Students in the span of teachers and other students leave q free, and it may fall into the teachers' span; with
-    # the teachers among the columns it cannot.
-    columns = np.broadcast_to(basis.T, (*w.shape[:-2], *basis.T.shape))
-    q, r = np.linalg.qr(np.concatenate([columns, np.swapaxes(w, -1, -2)], axis=-1))
-    k = len(basis)
-    return q[..., :, k:], r[..., k:, k:]
 
 
 def _dots(a: Array, b: Array) -> Array:

@@ -15,6 +15,7 @@ from understudy import activations
 from understudy.activations import Activation, Polynomial
 from understudy.networks import TwoLayer
 from understudy.tasks.population import Population
+from understudy.tasks.span import Span
 from understudy.tasks.symmetry import rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.teachers import Teacher
@@ -214,19 +215,17 @@ class Sphere(Task):
         """The same students and teachers by the general Gaussian calculus; its loss is twice the squared loss."""
         return Population(self.teacher, self.width, outgoing=1.0)
 
-    def reduce(
-        self, vectors: Float[Array, "*batch P"]
-    ) -> tuple[Sphere, Float[Array, "*batch Q"], Float[Array, "*batch r d"]]:
-        """The same problem in the span of teachers and students: (task, flat vectors, orthonormal rows of the span).
+    def reduce(self, vectors: Float[Array, "*batch P"]) -> tuple[Sphere, Float[Array, "*batch Q"], Span]:
+        """The same problem in the span of teachers and students: (task, flat vectors, the span).
 
-        The flow never leaves that span, so dimension min(d, n + k) is enough; the way back is `rows @ basis`.
+        The flow never leaves that span, so dimension min(d, n + k) is enough; the way back is `span.lift`.
         """
         batch = vectors.shape[:-1]
         network = self.unflatten(vectors)
-        reduced, small, basis = self.population.reduce(network)
+        reduced, small, span = self.population.reduce(network)
         task = eqx.tree_at(lambda t: t.teacher, self, reduced.teacher)
         rows = small.incoming / jnp.linalg.norm(small.incoming, axis=-1, keepdims=True)
-        return task, rows.reshape(*batch, -1), basis
+        return task, rows.reshape(*batch, -1), span
 
 
 class SphereChart(Task):
