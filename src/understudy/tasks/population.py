@@ -299,7 +299,8 @@ class Population(Task):
         w = np.asarray(parameters.incoming)
         if not self.reducible:
             batch = w.shape[:-2]
-            return self, parameters, Span(np.eye(self.dim), np.zeros((*batch, 0, self.dim)), np.zeros((*batch, 0, 0)))
+            empty = (np.zeros((*batch, 0, size)) for size in (self.dim, 0, self.dim))
+            return self, parameters, Span(np.eye(self.dim), *empty)
         span, own, coordinates = span_of(self.teacher.incoming, w)
         teacher = Teacher(np.pad(own, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)

@@ -11,25 +11,30 @@ from jaxtyping import Array, Float
 
 @dataclass(frozen=True)
 class Span:
-    """Orthonormal rows: first `teachers` (shared by a batch), then `mixing` @ `students`, multiplied when asked for."""
+    """Orthonormal rows: first `teachers` (shared by a batch), then `mixing` @ (`students` - `inside` @ `teachers`).
+
+    The products are formed when asked for: in large dimensions they cost more than everything else.
+    """
 
     teachers: Float[np.ndarray, "k d"]
     students: Float[np.ndarray, "*batch n d"]
     mixing: Float[np.ndarray, "*batch n n"]
+    inside: Float[np.ndarray, "*batch n k"]
 
     @property
     def rows(self) -> Float[Array, "*batch r d"]:
         """All of them in one array."""
         shared = np.broadcast_to(self.teachers, (*self.students.shape[:-2], *self.teachers.shape))
-        return jnp.asarray(np.concatenate([shared, self.mixing @ self.students], axis=-2))
+        return jnp.asarray(
+            np.concatenate([shared, self.mixing @ (self.students - self.inside @ self.teachers)], axis=-2)
+        )
 
     def lift(self, coordinates: Float[Array, "m r"], position: int | None = None) -> Float[Array, "m d"]:
         """Vectors with these coordinates; in a batch, with respect to the rows at `position`."""
-        inside, at = np.asarray(coordinates), () if position is None else position
-        k = len(self.teachers)
-        vectors = (inside[:, k:] @ self.mixing[at]) @ self.students[at]
-        used = _support(self.teachers)
-        vectors[:, used] += inside[:, :k] @ self.teachers[:, used]
+        at, k, used = () if position is None else position, len(self.teachers), _support(self.teachers)
+        own, others = np.asarray(coordinates)[:, :k], np.asarray(coordinates)[:, k:] @ self.mixing[at]
+        vectors = others @ self.students[at]
+        vectors[:, used] += (own - others @ self.inside[at]) @ self.teachers[:, used]
         return jnp.asarray(vectors)
 
 
@@ -40,17 +45,17 @@ def span_of(
     basis, own = _teacher_basis(teachers)
     used = _support(basis)
     inside = students[..., used] @ basis[:, used].T
-    outside = students.copy()
-    outside[..., used] -= inside @ basis[:, used]
-    gram = outside @ np.swapaxes(outside, -1, -2)
-    left = np.diagonal(gram, axis1=-2, axis2=-1)
-    total = left + np.sum(inside**2, axis=-1)
-    if np.any(left < total / 4):
-        # once more: what cancelled has left rounding along the basis
-        outside[..., used] -= (outside[..., used] @ basis[:, used].T) @ basis[:, used]
-        gram = outside @ np.swapaxes(outside, -1, -2)
-    rows, mixing, lower = _orthonormal(outside, gram, np.sqrt(total)) or _completed(basis, students)
-    return Span(basis, rows, mixing), own, np.concatenate([inside, lower], axis=-1)
+    total = students @ np.swapaxes(students, -1, -2)
+    gram = total - inside @ np.swapaxes(inside, -1, -2)
+    norms = np.sqrt(np.diagonal(total, axis1=-2, axis2=-1))
+    found = _mixing(gram, norms)
+    if found is not None:
+        mixing, lower = found
+        return Span(basis, students, mixing, inside), own, np.concatenate([inside, lower], axis=-1)
+    rows, lower = _orthonormal_rows(basis, students)
+    zeros, eye = np.zeros((*rows.shape[:-1], len(basis))), np.eye(rows.shape[-2])
+    span = Span(basis, rows, np.broadcast_to(eye, (*rows.shape[:-2], *eye.shape)), zeros)
+    return span, own, np.concatenate([inside, lower], axis=-1)
 
 
 _bases: list[tuple[Array, tuple[np.ndarray, np.ndarray], slice | np.ndarray]] = []
@@ -82,34 +87,28 @@ def _support(basis: np.ndarray) -> slice | np.ndarray:
     return slice(None)
 
 
-def _orthonormal(vectors: np.ndarray, gram: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, ...] | None:
-    """Rows, their mixing to orthonormal ones, and the vectors' lower-triangular coordinates, by Cholesky's factor.
+def _mixing(gram: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """What makes vectors of this Gram matrix orthonormal, and their lower-triangular coordinates then.
 
-    Mixed rows are orthonormal to the square of the condition number times rounding; where that is not enough it is
-    done again (Yamamoto et al. 2015, Numerische Mathematik 131). None if the vectors are too close to dependent.
+    By Cholesky's factor, which is exact to rounding times the square of the condition number: None unless that is
+    small, as it is for random students in many dimensions.
     """
     try:
         lower = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return None
-    pivots = np.diagonal(lower, axis1=-2, axis2=-1) / np.where(norms > 0, norms, 1.0)
-    mixing = np.linalg.inv(lower)
-    if np.all(pivots > 0.3):
-        return vectors, mixing, lower
-    if not np.all(pivots > 1e-5):
+    if not np.all(np.diagonal(lower, axis1=-2, axis2=-1) > 0.3 * norms):
         return None
-    rows = mixing @ vectors
-    again = np.linalg.cholesky(rows @ np.swapaxes(rows, -1, -2))
-    return rows, np.linalg.inv(again), lower @ again
+    return np.linalg.inv(lower), lower
 
 
-def _completed(basis: np.ndarray, students: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The same for students in the span of teachers and other students, whose rows are partly free.
+def _orthonormal_rows(basis: np.ndarray, students: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal rows that complete the teachers', and the students' coordinates in them, for any students.
 
-    They might fall into the teachers' span; with the teachers among the vectors they cannot.
+    Students in the span of teachers and other students leave some rows free, which might fall into the teachers' span;
+    with the teachers among the vectors they cannot.
     """
     columns = np.broadcast_to(basis.T, (*students.shape[:-2], *basis.T.shape))
     q, r = np.linalg.qr(np.concatenate([columns, np.swapaxes(students, -1, -2)], axis=-1))
-    k, n = len(basis), students.shape[-2]
-    rows = np.swapaxes(q[..., :, k:], -1, -2)
-    return rows, np.broadcast_to(np.eye(n), (*rows.shape[:-1], n)), np.swapaxes(r[..., k:, k:], -1, -2)
+    k = len(basis)
+    return np.swapaxes(q[..., :, k:], -1, -2), np.swapaxes(r[..., k:, k:], -1, -2)

@@ -58,7 +58,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         if k >= 3 * n:
             checks.append(
                 at_least(
-                    f"{name}: phase 1, all students near the one-neuron direction at one time", together, bound=0.9
+                    f"{name}: phase 1, all students lean towards the one-neuron direction at one time",
+                    together,
+                    bound=0.5,
                 )
             )
         checks.append(at_most(f"{name}: phase 2, the average turns against copied teachers", opposed, bound=-0.01))
@@ -117,7 +119,10 @@ CLAIM = Claim(
     paper_value="three phases; (n-1)-copy-1-average for k = 3 and 64, perturbed copies for n = 8, k = 9",
     measured_by="One seed of the flow for each (n, k), order parameters at log-spaced times.",
     tolerance="1e-7 at the end",
-    tolerance_reason="Gradient norm at the end divided by the least eigenvalue (k^-3).",
+    tolerance_reason=(
+        "Gradient norm at the end divided by the least eigenvalue (k^-3). Phase 1 is told by words only: a random student's "
+        "correlation with Σv is 0.12 for k = 64, and 0.5 is four standard deviations."
+    ),
     quick={"averaging": [[2, 3], [2, 12]], "copying": [8, 9], "seed": 0, "points": 120},
     full={"averaging": [[2, 3], [4, 8], [2, 64], [4, 64], [8, 64]], "copying": [8, 9], "seed": 0, "points": 160},
     measure=_measure,
