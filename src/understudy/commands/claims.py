@@ -79,20 +79,22 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
 
     from understudy.papers.values import text
 
-    table = Table(title=title, title_style="bold", title_justify="left")
-    for name in ("Claim", "Where", "Paper", "Measured"):
-        table.add_column(name, overflow="fold", no_wrap=name == "Claim")
+    # A narrow screen shows what matters most: two readable columns of values beat six of slivers.
+    wide = console.width >= 120
+    table = Table(title=title, title_style="bold", title_justify="left", show_lines=not wide)
+    table.add_column("Claim", no_wrap=True)
+    if wide:
+        table.add_column("Where", ratio=2)
+    table.add_column("Paper", ratio=3)
+    table.add_column("Measured", ratio=4)
     table.add_column("Verdict", no_wrap=True)
-    table.add_column("When", no_wrap=True)
+    if wide:
+        table.add_column("When", no_wrap=True)
     for row in rows:
-        table.add_row(
-            Text(row["id"]),
-            Text(row["where"]),
-            Text(_cut(text(row["paper_value"]))),
-            Text(_cut(text(row["measured"]))),
-            verdict_text(row["status"]),
-            Text(f"{row['when'][:10]} ({row['scale']})" if row["when"] else "–"),
-        )
+        values = Text(_cut(text(row["paper_value"]))), Text(_cut(text(row["measured"])))
+        when = Text(f"{row['when'][:10]} ({row['scale']})" if row["when"] else "–")
+        cells = [Text(row["id"]), *([Text(row["where"])] if wide else []), *values, verdict_text(row["status"])]
+        table.add_row(*cells, *([when] if wide else []))
     console.print(table)
 
 
