@@ -74,7 +74,7 @@ def _order_data(task: Population | Sphere, final: np.ndarray, snapshots: np.ndar
     flat = snapshots.reshape(-1, size)
     reached = np.all(np.isfinite(flat), axis=1)
     filled = jnp.asarray(np.where(reached[:, None], flat, final[0][None]))
-    losses = np.where(reached, np.asarray(_losses(task.prepared(filled), filled)), np.nan)
+    losses = np.where(reached, _losses(task.prepared(filled), filled), np.nan)
     output = ("output",) if isinstance(task, Population) and task.outputs else ()
     names = ("incoming", "outgoing", "norm", "student_teacher", "student_student")
     dims = (("student", "dim"), ("student", *output), ("student",), ("student", "teacher"), ("student", "student_2"))
@@ -103,8 +103,18 @@ def _order(task: Population | Sphere, vectors: np.ndarray) -> tuple[np.ndarray, 
     return w, a, norms, unit @ directions.T, unit @ np.swapaxes(unit, -1, -2)
 
 
+_BLOCK = 256
+
+
+def _losses(task: Task, vectors: Array) -> np.ndarray:
+    """Losses in blocks of one size, the last one filled up, so that one program serves any number of runs."""
+    padded = np.concatenate([vectors, np.broadcast_to(vectors[:1], (-len(vectors) % _BLOCK, vectors.shape[1]))])
+    blocks = [np.asarray(_block(task, jnp.asarray(block))) for block in padded.reshape(-1, _BLOCK, vectors.shape[1])]
+    return np.concatenate(blocks)[: len(vectors)] if blocks else np.zeros(0)
+
+
 @eqx.filter_jit
-def _losses(task: Task, vectors: Array) -> Array:
+def _block(task: Task, vectors: Array) -> Array:
     return jax.lax.map(task.value, vectors, batch_size=32)
 
 

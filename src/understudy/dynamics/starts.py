@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import stats
 
 from understudy.networks import TwoLayer
 from understudy.tasks.population import Population
@@ -73,6 +72,8 @@ def split_cone(task: Sphere, seeds: int | Sequence[int], least: float) -> TwoLay
             f"Every student needs a teacher of its own: {task.width} students cannot split "
             f"{task.teacher.width} teachers."
         )
+    from scipy import stats  # slow to import, and few starts need it
+
     own = np.asarray(task.teacher.incoming)[: task.width]
     square = stats.beta(0.5, (task.dim - 1) / 2)
     below = square.cdf(least**2)

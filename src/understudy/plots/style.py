@@ -43,5 +43,6 @@ def save(figure: Any, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
     figure.savefig(paths[0])
+    figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
     figure.savefig(paths[1], metadata={"Date": None})
     return paths
