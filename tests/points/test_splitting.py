@@ -35,7 +35,9 @@ def student(rng, width, dim, outputs):
 def wider(task, network):
     if isinstance(task, us.Population):
         return us.Population(task.teacher, network.width)
-    return Empirical(network, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights)
+    return Empirical(
+        network, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights
+    )
 
 
 def check_inertia(task, network, neuron, layer=0, mus=MUS):
@@ -52,7 +54,9 @@ def check_inertia(task, network, neuron, layer=0, mus=MUS):
     return matrices
 
 
-@pytest.mark.parametrize(("outputs", "bias", "cost"), [((), False, "squared"), ((2,), True, "log cosh"), ((3,), False, "squared")])
+@pytest.mark.parametrize(
+    ("outputs", "bias", "cost"), [((), False, "squared"), ((2,), True, "log cosh"), ((3,), False, "squared")]
+)
 def test_inertia_on_data(outputs, bias, cost):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(60, 2))

@@ -34,7 +34,9 @@ def remove(network: Network, neurons: Sequence[int], *, layer: int = 0) -> Netwo
     return _rebuilt(network, [[i] for i in kept], layer)
 
 
-def join_parts(network: Network, groups: Sequence[Sequence[int]], *, layer: int = 0, tolerance: float = SAME) -> Network:
+def join_parts(
+    network: Network, groups: Sequence[Sequence[int]], *, layer: int = 0, tolerance: float = SAME
+) -> Network:
     """Join neurons with the same incoming vector (and bias): the first of each group gets the sum of outgoing weights.
 
     Neurons in no group stay. Raises where the vectors of a group differ by more than `tolerance`, relatively: joining
@@ -47,7 +49,9 @@ def join_parts(network: Network, groups: Sequence[Sequence[int]], *, layer: int 
     rows = incoming_rows(network, layer)
     listed = [i for group in groups for i in group]
     if len(set(listed)) != len(listed) or any(not 0 <= i < width for i in listed):
-        raise ValueError(f"Groups are disjoint lists of neurons 0 to {width - 1}; received {[list(g) for g in groups]}.")
+        raise ValueError(
+            f"Groups are disjoint lists of neurons 0 to {width - 1}; received {[list(g) for g in groups]}."
+        )
     scale = max(float(np.abs(rows).max()), 1e-300)
     for group in groups:
         gap = float(np.abs(rows[list(group)] - rows[group[0]]).max()) / scale

@@ -79,9 +79,7 @@ def critical_teacher(
     outputs = student.outgoing.shape[1:]
     shape = (len(incoming), *outputs)
     count = int(np.prod(shape))
-    base = Population(
-        Teacher(incoming, np.zeros(shape), activation), student.width, covariance=covariance
-    )
+    base = Population(Teacher(incoming, np.zeros(shape), activation), student.width, covariance=covariance)
     vector = base.flatten(student)
     prepared = base.prepared(vector)
 
