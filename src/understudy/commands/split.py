@@ -54,8 +54,10 @@ def split(
     try:
         if result is not None:
             source, network, told = read_result(result, seed)
+            _check(source)
         else:
             source = read_teacher(activation, teacher, dim, angles, teacher_file)
+            _check(source)
             told = {
                 "activation": source.activation.name,
                 "teacher": source.width,
@@ -64,8 +66,6 @@ def split(
             }
             with screen.status("following the flow to a minimum"):
                 network, told["seed"] = _minimum(source, student, seed)
-        if source.outgoing.ndim != 1 or source.activation.smoothness == 0:
-            raise ValueError("split takes a teacher of one output with a smooth activation (no relu, abs).")
         width = network.width
         if neuron is not None and not 0 <= neuron < width:
             raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
@@ -85,6 +85,14 @@ def split(
         (Path(out) / "split.json").write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
             Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+
+
+def _check(source: Teacher) -> None:
+    if source.outgoing.ndim != 1 or source.activation.smoothness == 0:
+        raise ValueError(
+            f"split takes a teacher of one output with a smooth activation; received {source.activation.name} and outgoing weights of "
+            f"shape {source.outgoing.shape}."
+        )
 
 
 def _minimum(source: Teacher, width: int, seed: int | None) -> tuple[TwoLayer, int]:
