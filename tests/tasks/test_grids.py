@@ -14,7 +14,7 @@ def test_moments(dim):
     nodes, weights = gaussian_grid(dim)
     x = nodes[:, -1]
     for power, moment in ((1, 0.0), (2, 1.0), (4, 3.0), (6, 15.0)):
-        assert abs(weights @ x**power - moment) < 1e-9
+        assert abs(weights @ x**power - moment) < 1e-7, "the tail beyond the ball: 8⁶ exp(-32)"
     assert abs(weights.sum() - 1) < 1e-14
 
 

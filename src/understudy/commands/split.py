@@ -182,7 +182,7 @@ def _report(
             ]
         rows.append(row)
         vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in axis])
-        spectra = np.linalg.eigvalsh(np.asarray(wide.prepared(vectors).hessian(vectors)))
+        spectra = np.linalg.eigvalsh(np.asarray(wide.hessian(vectors)))
         lines.append({"mu": axis, "five": spectra[:, :5], "upper": matrices.upper_bound(axis), "row": row})
     told = {
         "point": {

@@ -19,8 +19,8 @@ from understudy.teachers import Teacher
 LARGEST_DIM = 3
 """Beyond it a grid has millions of nodes; use `Population`."""
 
-_RADIUS = 7.5
-"""Nodes farther out carry less than exp(-28) ≈ 1e-12 of the weight."""
+_RADIUS = 8.0
+"""Nodes farther out carry less than exp(-32) ≈ 1e-14 of the weight."""
 
 
 def gaussian_grid(dim: int, spacing: float = 0.5, radius: float = _RADIUS) -> tuple[np.ndarray, np.ndarray]:
