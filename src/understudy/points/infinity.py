@@ -19,6 +19,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.optimize import brentq
 
 from understudy.activations import Activation
 from understudy.dynamics.divergence import Divergence
@@ -52,7 +53,7 @@ class Escape:
 
     - `pairs`: neurons whose outgoing weights grow with opposite signs while their incoming vectors approach each other;
       `lengthening`: neurons whose incoming vectors grow.
-    - `exponent`: M ~ t^exponent in the last kept decade, M the growing weights (¼ is what theory gives for pairs).
+    - `exponent`: M ~ (t - t_0)^exponent in the last kept decade, M the growing weights (¼ is what theory gives for pairs).
     - `smaller`: the network with each pair joined; `tangents`: |b| of each pair now.
     - `limit`, `limit_loss`, `limit_certificate`: the critical point of the smaller network with tangents that the run
       approaches, where it could be found.
@@ -80,7 +81,6 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
         return Escape((), (), divergence.exponent, None, (), None, float("nan"), None, divergence.describe())
     early = np.flatnonzero(trajectory.times <= trajectory.time / 10)
     before = task.unflatten(jnp.asarray(trajectory.snapshots[early[-1]])) if len(early) else network
-    since = float(trajectory.times[early[-1]]) if len(early) else trajectory.time
     a, a0 = np.asarray(network.outgoing), np.asarray(before.outgoing)
     w, w0 = np.asarray(network.incoming), np.asarray(before.incoming)
     growing = [i for i in range(len(a)) if abs(a[i]) - abs(a0[i]) > _GROWS * np.abs(a).max()]
@@ -88,9 +88,10 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
     norms, norms0 = np.linalg.norm(w, axis=1), np.linalg.norm(w0, axis=1)
     lengthening = tuple(int(i) for i in np.flatnonzero(norms - norms0 > _GROWS * norms.max()))
     exponent = divergence.exponent
-    if pairs and since < trajectory.time:
+    if pairs:
         i, j = pairs[0]
-        exponent = float(np.log(abs(a[i] - a[j]) / abs(a0[i] - a0[j])) / np.log(trajectory.time / since))
+        weights = [np.asarray(task.unflatten(jnp.asarray(x)).outgoing) for x in trajectory.snapshots]
+        exponent = growth_exponent(trajectory.times, np.array([abs(x[i] - x[j]) for x in weights]), exponent)
     smaller, limit = (None, None) if not pairs else _joined(network, pairs)
     tangents: tuple[float, ...] = ()
     found: tuple[Tangent | None, float, Certificate | None] = (None, float("nan"), None)
@@ -100,6 +101,29 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
             found = _limit(task.prepared(jnp.asarray(trajectory.vector)), limit)
     words = _words(pairs, lengthening, exponent, tangents, found[1], found[2], trajectory.loss)
     return Escape(pairs, lengthening, exponent, smaller, tangents, *found, words)
+
+
+def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> float:
+    """p of M ~ (t - t_0)^p from the last decade, whatever the origin of time t_0.
+
+    M^(1/p) is then linear in t: p is the number for which its mean slopes over the two halves (in log t) of the last decade
+    agree. The plain slope of log M against log t is far below p until M has outgrown what it was at the start.
+    """
+    chosen = np.flatnonzero(times >= times[-1] / 10.001)
+    if len(chosen) < 3:
+        return otherwise
+    first, last = int(chosen[0]), int(chosen[-1])
+    middle = int(np.argmin(np.abs(np.log(times) - np.log(times[first] * times[last]) / 2)))
+    t, m = times[[first, middle, last]], sizes[[first, middle, last]]
+    if not (m[0] < m[1] < m[2]):
+        return otherwise
+
+    def gap(p: float) -> float:
+        x = (m / m[2]) ** (1 / p)
+        return float((x[2] - x[1]) / (t[2] - t[1]) - (x[1] - x[0]) / (t[1] - t[0])) * float(t[2])
+
+    low, high = 0.03, 3.0
+    return float(brentq(gap, low, high)) if gap(low) * gap(high) < 0 else otherwise
 
 
 def _pairs(w: np.ndarray, a: np.ndarray, growing: list[int]) -> tuple[tuple[int, int], ...]:

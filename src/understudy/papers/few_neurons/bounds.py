@@ -79,20 +79,25 @@ def _figure_bounds(measurement: Measurement, figure: "Figure") -> None:
     data = measurement.data
     mu = data["mu"]
     shown = mu >= -2
-    figure.set_size_inches(11.0, 3.6)
-    axes = figure.subplots(1, 4)
-    for neuron, ax in enumerate(axes):
+    figure.set_size_inches(11.0, 6.2)
+    axes = figure.subplots(2, 4, sharex=True)
+    for neuron in range(4):
         key = f"local-I|{neuron}|"
-        ax.plot(mu[shown], data[key + "least"][shown], color="black", label="measured")
-        ax.plot(mu[shown], data[key + "upper"][shown], "--", color="C0", label="upper bound")
-        ax.axhline(0, color="grey", lw=0.6)
-        ax.set(title=f"a = {float(data[key + 'a']):.2f}", xlabel="μ")
-        ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
-    axes[0].set_ylabel("least non-trivial eigenvalue")
-    axes[0].legend(fontsize=8)
-    figure.suptitle(
-        "Splits of local-I: the least eigenvalue and Lemma 4.2 (the lower bound lies far below)", fontsize=11
-    )
+        top, bottom = axes[:, neuron]
+        top.plot(mu[shown], data[key + "least"][shown], color="black", label="measured")
+        top.plot(mu[shown], data[key + "upper"][shown], "--", color="C0", label="upper bound")
+        top.axhline(0, color="grey", lw=0.6)
+        top.set(title=f"a = {float(data[key + 'a']):.2f}")
+        top.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+        bottom.plot(mu[shown], data[key + "five"][shown, 0], color="black", label="least eigenvalue")
+        bottom.plot(mu[shown], data[key + "lower"][shown], "-.", color="C1", label="lower bound")
+        bottom.set_yscale("symlog", linthresh=1e-6)
+        bottom.set(xlabel="μ")
+    axes[0, 0].set_ylabel("least non-trivial eigenvalue")
+    axes[1, 0].set_ylabel("least eigenvalue\n(linear within ±1e-6)")
+    axes[0, 0].legend(fontsize=8)
+    axes[1, 0].legend(fontsize=8, loc="center left")
+    figure.suptitle("Splits of local-I: the bounds of Lemma 4.2 and of App. D.2.1", fontsize=11)
 
 
 def _measure_spectrum(settings: Settings, progress: Progress) -> Measurement:
@@ -141,7 +146,7 @@ def _figure_spectrum(measurement: Measurement, figure: "Figure") -> None:
             ax.tick_params(labelleft=False)
         ax.set_ylim(-1e-4, 1e-4)
     axes[0].set_ylabel("eigenvalue (linear within ±1e-7)")
-    axes[3].legend(title="mode", fontsize=8, loc="upper left")
+    axes[3].legend(title="mode", fontsize=8, loc="lower right")
     figure.suptitle("Five least eigenvalues when a neuron of local-I is split", fontsize=11)
 
 
