@@ -168,9 +168,9 @@ def _limit(task: Empirical, start: Tangent) -> tuple[Tangent | None, float, Cert
         start, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights
     )
     vector = problem.flatten(start)
-    end, residual = nearest_critical(problem, vector, steps=60)
+    end, residual = nearest_critical(problem, vector, steps=150)
     near = np.linalg.norm(end - np.asarray(vector)) < 0.2 * (1 + np.linalg.norm(np.asarray(vector)))
-    if residual > 1e-10 or not near:
+    if residual > 1e-12 or not near:
         return None, float("nan"), None
     certificate = certify(problem, end)
     return problem.unflatten(jnp.asarray(end)), certificate.loss, certificate
