@@ -9,7 +9,9 @@ import typer
 
 from understudy.commands.claims import claims
 from understudy.commands.fit import fit
+from understudy.commands.grow import grow
 from understudy.commands.reproduce import reproduce
+from understudy.commands.split import split
 from understudy.commands.sweep import sweep
 
 app = typer.Typer(
@@ -20,9 +22,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-FIND, PAPERS = "Find and certify", "Papers"
+FIND, CHANGE, PAPERS = "Find and certify", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=CHANGE)(split)
+app.command(rich_help_panel=CHANGE)(grow)
 app.command(rich_help_panel=PAPERS)(claims)
 app.command(rich_help_panel=PAPERS)(reproduce)
 

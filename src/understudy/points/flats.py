@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.tasks.empirical import Empirical
 from understudy.tasks.population import Population
 from understudy.tasks.task import Task
 
@@ -49,20 +50,35 @@ def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
     symmetric = symmetric[np.linalg.norm(symmetric, axis=1) > 0]
     if len(symmetric):
         families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))
-    if isinstance(task, Population):
-        families += _of_neurons(task, vector)
+    if isinstance(task, Population) or (isinstance(task, Empirical) and task.is_two_layer):
+        layout = _layout(task)
+        for family in _of_neurons(task, vector, layout):
+            own = np.zeros_like(family.tangents)
+            own[:, layout] = family.tangents
+            families.append(FlatFamily(family.name, family.detail, own))
     return families
 
 
-def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
+def _layout(task: Population | Empirical) -> np.ndarray:
+    """Where entry (neuron, weight) of (w_1, a_1) ⊕ (w_2, a_2) ⊕ … stands in the task's own flat vector."""
+    if isinstance(task, Population):
+        return np.arange(task.size)
+    network = task.unflatten(jnp.arange(task.size, dtype=float))
+    rows = [np.asarray(network.incoming), np.asarray(network.outgoing).reshape(network.width, -1)]
+    return np.concatenate(rows, axis=1).ravel().astype(int)
+
+
+def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.ndarray) -> list[FlatFamily]:
+    """Families with tangents in the order (w_1, a_1) ⊕ (w_2, a_2) ⊕ …"""
     network = task.unflatten(jnp.asarray(vector))
+    width, dim = network.width, network.dim
     w = np.asarray(network.incoming)
-    a = np.asarray(network.outgoing).reshape(task.width, -1)
-    outputs = a.shape[1] if task.trains_outgoing else 0
-    shape = (task.width, task.dim + outputs)
+    a = np.asarray(network.outgoing).reshape(width, -1)
+    outputs = a.shape[1] if isinstance(task, Empirical) or task.trains_outgoing else 0
+    shape = (width, dim + outputs)
     scale_w, scale_a = max(np.abs(w).max(), 1e-300), max(np.abs(a).max(), 1e-300)
-    dead = [i for i in range(task.width) if np.abs(a[i]).max() <= _SAME * scale_a]
-    silent = [i for i in range(task.width) if np.abs(w[i]).max() <= _SAME * scale_w and _vanishes_at_zero(task)]
+    dead = [i for i in range(width) if np.abs(a[i]).max() <= _SAME * scale_a]
+    silent = [i for i in range(width) if np.abs(w[i]).max() <= _SAME * scale_w and _vanishes_at_zero(task)]
     groups, ratios = _same_neurons(task, w, _SAME * scale_w)
     crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
     crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
@@ -75,38 +91,39 @@ def _of_neurons(task: Population, vector: np.ndarray) -> list[FlatFamily]:
         for i in members[1:]:
             for o in range(outputs):
                 row = np.zeros(shape)
-                row[members[0], task.dim + o], row[i, task.dim + o] = ratios[i], -ratios[members[0]]
+                row[members[0], dim + o], row[i, dim + o] = ratios[i], -ratios[members[0]]
                 rows.append(row.ravel())
         families.append(FlatFamily("split line", f"students {members} compute the same function", np.stack(rows)))
     for i in dead:
-        if i not in crossing and _stays_critical(task, vector, shape, i):
-            rows_w = np.zeros((task.dim, *shape))
-            rows_w[np.arange(task.dim), i, np.arange(task.dim)] = 1.0
-            families.append(
-                FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows_w.reshape(task.dim, -1))
-            )
+        if i not in crossing and _stays_critical(task, vector, shape, i, layout):
+            rows_w = np.zeros((dim, *shape))
+            rows_w[np.arange(dim), i, np.arange(dim)] = 1.0
+            families.append(FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows_w.reshape(dim, -1)))
     for i in silent:
         if i not in crossing and outputs:
             rows_a = np.zeros((outputs, *shape))
-            rows_a[np.arange(outputs), i, task.dim + np.arange(outputs)] = 1.0
+            rows_a[np.arange(outputs), i, dim + np.arange(outputs)] = 1.0
             families.append(FlatFamily("silent neuron", f"student {i} has no input", rows_a.reshape(outputs, -1)))
     return families
 
 
-def _stays_critical(task: Population, vector: np.ndarray, shape: tuple[int, int], neuron: int) -> bool:
+def _stays_critical(
+    task: Population | Empirical, vector: np.ndarray, shape: tuple[int, int], neuron: int, layout: np.ndarray
+) -> bool:
     """Whether the gradient stays as small as it is when the incoming vector of a dead neuron is moved."""
-    moved = np.tile(vector.reshape(shape), (3, 1, 1))
-    moved[:, neuron, : task.dim] += 0.3 * np.cos(np.arange(3 * task.dim).reshape(3, -1) * 1.7 + 0.3)
-    slopes = np.linalg.norm(np.asarray(task.gradient(moved.reshape(3, -1))), axis=1)
+    entries = layout.reshape(shape)[neuron, : task.unflatten(jnp.asarray(vector)).dim]
+    moved = np.tile(vector, (3, 1))
+    moved[:, entries] += 0.3 * np.cos(np.arange(3 * len(entries)).reshape(3, -1) * 1.7 + 0.3)
+    slopes = np.linalg.norm(np.asarray(task.gradient(moved)), axis=1)
     here = float(np.linalg.norm(np.asarray(task.gradient(vector))))
     return bool(np.all(slopes <= 1e-9 + 10 * here))
 
 
-def _vanishes_at_zero(task: Population) -> bool:
+def _vanishes_at_zero(task: Population | Empirical) -> bool:
     return float(task.activation(0.0)) == 0.0
 
 
-def _same_neurons(task: Population, w: np.ndarray, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
+def _same_neurons(task: Population | Empirical, w: np.ndarray, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
     """Groups of students with σ(w_i·x) = ratio_i σ(w_j·x), j the first of the group, and the ratios."""
     degree, parity = task.activation.homogeneity, task.activation.parity
     groups: list[list[int]] = []

@@ -1,6 +1,8 @@
 """What is minimised: population, empirical, sphere and regularised losses."""
 
 from understudy.tasks.empirical import Empirical as Empirical
+from understudy.tasks.grids import gaussian_grid as gaussian_grid
+from understudy.tasks.grids import on_grid as on_grid
 from understudy.tasks.order_parameters import OrderParameters as OrderParameters
 from understudy.tasks.order_parameters import order_parameters as order_parameters
 from understudy.tasks.population import Population as Population

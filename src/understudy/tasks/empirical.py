@@ -14,7 +14,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.tasks.task import Task
+from understudy.networks import TwoLayer
+from understudy.tasks import two_layer_samples as samples
+from understudy.tasks.task import Evaluation, Task
 
 Cost = Callable[[Array, Array], Array]
 
@@ -34,7 +36,8 @@ class Empirical(Task):
     - `inputs` (N, d), `targets` (N,) or (N, m), `weights` (N,): the data; quadrature nodes and weights work too.
     - `cost(prediction, target)`: the cost of one sample, twice differentiable; the squared distance unless given.
 
-    Derivatives come from automatic differentiation.
+    For `TwoLayer` networks gradient and Hessian are written out (see `two_layer_samples`); for others they come from
+    automatic differentiation. The flat vector has the arrays of the network one after another, as JAX orders them.
     """
 
     inputs: Float[Array, "N d"]
@@ -44,6 +47,7 @@ class Empirical(Task):
     cost: Cost = eqx.field(static=True)
     unravel: Callable[[Array], Any] = eqx.field(static=True)
     length: int = eqx.field(static=True)
+    network_type: type = eqx.field(static=True)
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Empirical(Task):
         self.activation, self.cost = activations.get(activation), cost
         vector, self.unravel = ravel_pytree(network)
         self.length = vector.shape[0]
+        self.network_type = type(network)
         output = np.shape(jax.eval_shape(lambda n: n(self.inputs, self.activation), network))
         if output != y.shape:
             raise ValueError(f"The network's outputs have shape {output} where the targets have {y.shape}.")
@@ -102,3 +107,34 @@ class Empirical(Task):
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
         outputs = self.unravel(vector)(self.inputs, self.activation)
         return self.weights @ jax.vmap(self.cost)(outputs, self.targets)
+
+    def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        if not self.is_two_layer:
+            return super().value_and_gradient(vector)
+        w, a = self._weights(vector)
+        loss, by_w, by_a = samples.gradient(self._costs, self.activation, self.inputs, self.weights, w, a)
+        return loss, jnp.concatenate([by_w.ravel(), by_a.ravel()])
+
+    def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
+        if not self.is_two_layer:
+            return super().evaluate(vector)
+        w, a = self._weights(vector)
+        loss, by_w, by_a, hessian = samples.evaluate(self._costs, self.activation, self.inputs, self.weights, w, a)
+        return Evaluation(loss, jnp.concatenate([by_w.ravel(), by_a.ravel()]), hessian)
+
+    @property
+    def is_two_layer(self) -> bool:
+        """Whether the network is a `TwoLayer`, for which derivatives are written out."""
+        return self.network_type is TwoLayer
+
+    def _weights(self, vector: Array) -> tuple[Array, Array]:
+        network = self.unravel(vector)
+        return network.incoming, network.outgoing.reshape(network.width, -1)
+
+    def _costs(self, predictions: Float[Array, "N m"]) -> samples.Costs:
+        """Cost, slope and curvature at each sample."""
+        if self.cost is not squared:
+            return samples.costs(self.cost, predictions, self.targets)
+        error = predictions - self.targets.reshape(predictions.shape)
+        curvature = jnp.broadcast_to(2 * jnp.eye(error.shape[1])[None], (*error.shape, error.shape[1]))
+        return samples.Costs(jnp.sum(error**2, axis=1), 2 * error, curvature)

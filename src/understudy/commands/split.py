@@ -1,0 +1,235 @@
+"""`understudy split`: what splitting each neuron of a minimum makes of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.commands.claims import fail
+
+if TYPE_CHECKING:
+    from understudy.networks import TwoLayer
+    from understudy.teachers import Teacher
+
+
+def split(
+    activation: Annotated[str, typer.Option(help="erf, softplus[:β], sigmoid, tanh, …; smooth ones.")] = "erf",
+    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 5,
+    student: Annotated[int, typer.Option(help="Number n of student neurons before the split.")] = 2,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    angles: Annotated[
+        str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
+    ] = None,
+    teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
+    result: Annotated[Path | None, typer.Option(help="A file that `fit --out` stored: split its best run.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Which run; without --result, which start is followed.")] = None,
+    neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
+    mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
+    follow: Annotated[bool, typer.Option("--follow", help="Push every split point to both sides and follow.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Split each neuron of a minimum, tell what the split points are, and where the flow goes from them.
+
+    Y and V decide ("few neurons", Theorem 4.1): scenario i gives minima for μ in (0, 1), ii outside, iii nowhere.
+
+    Example: `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
+    """
+    begun = time.perf_counter()
+    try:
+        shares = [float(x) for x in mus.split(",")]
+    except ValueError:
+        fail(f"--mus are numbers separated by commas; received {mus!r}. Try --mus=-1,0.5.")
+    from rich.console import Console
+
+    from understudy.commands.sources import read_result, read_teacher
+    from understudy.compilation import keep_compiled_programs
+
+    keep_compiled_programs()
+    screen = Console(stderr=True, quiet=json_)
+    try:
+        if result is not None:
+            source, network, told = read_result(result, seed)
+            _check(source)
+        else:
+            source = read_teacher(activation, teacher, dim, angles, teacher_file)
+            _check(source)
+            told = {
+                "activation": source.activation.name,
+                "teacher": source.width,
+                "student": student,
+                "dim": source.dim,
+            }
+            with screen.status("following the flow to a minimum"):
+                network, told["seed"] = _minimum(source, student, seed)
+        width = network.width
+        if neuron is not None and not 0 <= neuron < width:
+            raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
+    except (ValueError, TypeError) as error:
+        fail(str(error))
+    with screen.status("splitting") as status:
+        report = _report(source, network, range(width) if neuron is None else [neuron], shares, follow, status)
+    content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), **report["json"]}
+    if json_:
+        print(json.dumps(content, indent=1))
+    else:
+        _print(report["json"], shares)
+    if out is not None:
+        from understudy.plots.split import draw_split
+
+        paths = draw_split(report["lines"], Path(out) / "split", report["json"])
+        (Path(out) / "split.json").write_text(json.dumps(content, indent=1) + "\n")
+        if not json_:
+            Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+
+
+def _check(source: Teacher) -> None:
+    if source.outgoing.ndim != 1 or source.activation.smoothness == 0:
+        raise ValueError(
+            f"split takes a teacher of one output with a smooth activation; received {source.activation.name} and outgoing weights of "
+            f"shape {source.outgoing.shape}."
+        )
+
+
+def _minimum(source: Teacher, width: int, seed: int | None) -> tuple[TwoLayer, int]:
+    """Where one Glorot start ends; the best of eight unless a seed is given."""
+    import numpy as np
+
+    from understudy.commands.sources import make_task
+    from understudy.dynamics import FlowOptions, starts
+    from understudy.fitting import fit
+    from understudy.tasks import Population
+
+    seeds = list(range(8)) if seed is None else [seed]
+    if min(seeds) < 0:
+        raise ValueError(f"--seed is not negative; received {seed}.")
+    task = make_task(source, width)
+    begin = starts.glorot(Population(source, width), seeds)
+    runs = fit(task, seeds, init=begin, options=FlowOptions(snapshots=0))
+    minima = [r for r in runs if r.certificate.kind == "minimum"]
+    if not minima:
+        raise ValueError(
+            f"No start ended in a minimum: {sorted({r.certificate.kind for r in runs})}. Try another --seed."
+        )
+    best = min(minima, key=lambda r: r.loss)
+    order = np.argsort(-np.asarray(best.parameters.outgoing))
+    return type(best.parameters)(best.parameters.incoming[order], best.parameters.outgoing[order]), best.seed
+
+
+def _report(
+    source: Teacher, network: TwoLayer, neurons: Any, shares: list[float], follow: bool, status: Any
+) -> dict[str, Any]:
+    import numpy as np
+
+    from understudy.commands.sources import make_task
+    from understudy.points import certify
+    from understudy.points.destinations import Catalogue, follow_pushes, least_direction
+    from understudy.points.splitting import expected_kind, split_matrices
+    from understudy.surgery import split as split_neuron
+
+    task, wide = make_task(source, network.width), make_task(source, network.width + 1)
+    point = certify(task, network)
+    axis = np.linspace(-1.0, 0.5, 61)
+    rows, lines = [], []
+    catalogue = Catalogue(wide, {"the minimum that was split": network})
+    for j in neurons:
+        status.update(f"neuron {j}")
+        matrices = split_matrices(task, network, j)
+        y = np.linalg.eigvalsh(matrices.curvature)
+        points = [split_neuron(network, {j: [mu, 1 - mu]}) for mu in shares]
+        certificates = [certify(wide, p) for p in points]
+        row: dict[str, Any] = {
+            "neuron": j,
+            "outgoing": float(network.outgoing[j]),
+            "norm": float(np.linalg.norm(np.asarray(network.incoming[j]))),
+            "scenario": matrices.scenario,
+            "least_of_Y": float(y[0]),
+            "largest_of_Y": float(y[-1]),
+            "splits": [
+                {
+                    "mu": mu,
+                    "kind": c.kind,
+                    "expected": expected_kind(matrices.scenario, mu)
+                    if point.kind == "minimum" and not point.zeros
+                    else None,
+                    "index": c.index,
+                    "least_eigenvalue": c.least_eigenvalue,
+                    "upper_bound": float(matrices.upper_bound(mu)),
+                }
+                for mu, c in zip(shares, certificates, strict=True)
+            ],
+        }
+        if follow:
+            directions = [least_direction(wide, p)[1] for p in points]
+            found = follow_pushes(
+                wide, points, directions, catalogue=catalogue,
+                watch=lambda done, total, j=j: status.update(f"neuron {j}: {done} of {total} pushes"),
+            )  # fmt: skip
+            row["destinations"] = [
+                {
+                    "mu": shares[d.origin],
+                    "sign": d.sign,
+                    "kind": d.kind,
+                    "name": d.name,
+                    "loss": d.loss,
+                    "escape": d.escape.words if d.escape else None,
+                }
+                for d in found
+            ]
+        rows.append(row)
+        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in axis])
+        spectra = np.linalg.eigvalsh(np.asarray(wide.hessian(vectors)))
+        lines.append({"mu": axis, "five": spectra[:, :5], "upper": matrices.upper_bound(axis), "row": row})
+    told = {
+        "point": {
+            "kind": point.kind,
+            "loss": point.loss,
+            "gradient_norm": point.gradient_norm,
+            "least_eigenvalue": point.least_eigenvalue,
+        },
+        "neurons": rows,
+    }
+    return {"json": told, "lines": lines}
+
+
+def _print(report: dict[str, Any], shares: list[float]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    point = report["point"]
+    console.print(
+        f"The point: {point['kind']}, loss {point['loss']:.9g}, |∇L| {point['gradient_norm']:.0e}, least λ {point['least_eigenvalue']:.1e}",
+        highlight=False,
+    )
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("neuron", "a", "|w|", "scenario", "Y"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for mu in shares:
+        table.add_column(f"μ = {mu:g}", no_wrap=False)
+    for row in report["neurons"]:
+        cells = [f"{s['kind']} ({s['least_eigenvalue']:.0e})" for s in row["splits"]]
+        table.add_row(
+            str(row["neuron"]),
+            f"{row['outgoing']:.3f}",
+            f"{row['norm']:.3f}",
+            row["scenario"],
+            f"{row['least_of_Y']:.1e}…{row['largest_of_Y']:.1e}",
+            *cells,
+        )
+    console.print(table)
+    console.print("In brackets: least eigenvalue of the Hessian. Y: its least and largest eigenvalue.", highlight=False)
+    for row in report["neurons"]:
+        for d in row.get("destinations", []):
+            sign = "+" if d["sign"] > 0 else "-"
+            words = d["escape"] or f"{d['kind']}, loss {d['loss']:.7g}"
+            console.print(
+                f"neuron {row['neuron']}, μ = {d['mu']:g}, push {sign}: {d['name']} ({words})",
+                highlight=False,
+                soft_wrap=True,
+            )

@@ -1,0 +1,28 @@
+"""Claims of "Towards a Complete Theory of Neural Networks with Few Neurons" (anonymous, under review)."""
+
+from understudy.papers.few_neurons import (
+    bounds,
+    destinations,
+    four_minima,
+    growing,
+    inertia,
+    multi_output,
+    one_neuron,
+    scenarios,
+    splitting,
+    toy_infinity,
+)
+
+CLAIMS = (
+    one_neuron.CLAIM,
+    splitting.CLAIM,
+    inertia.CLAIM,
+    scenarios.CLAIM,
+    multi_output.CLAIM,
+    bounds.CLAIMS[0],
+    four_minima.CLAIM,
+    bounds.CLAIMS[1],
+    destinations.CLAIM,
+    toy_infinity.CLAIM,
+    growing.CLAIM,
+)

@@ -1,0 +1,44 @@
+"""The figure of a growing student: loss, norms, outgoing weights and correlations against its width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.plots.style import COLOURS, house_style, save
+
+
+def draw_grow(stages: Sequence[Mapping[str, Any]], stem: Path, told: Mapping[str, Any]) -> list[Path]:
+    """Four panels; the averaging neuron stands out from the others."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(11.5, 3.4), layout="constrained")
+        figure.suptitle(
+            f"{told['activation']}, {told['teacher']} teachers: growing by splitting the averaging neuron", fontsize=12
+        )
+        loss, norm, weight, correlation = figure.subplots(1, 4)
+        widths = [s["width"] for s in stages]
+        loss.plot(widths, [s["loss"] for s in stages], "o-", color="black")
+        loss.set(ylabel="loss")
+        for ax, key, name in ((norm, "norms", "norm"), (weight, "outgoing", "outgoing weight")):
+            ax.plot(widths, [s[key][s["averaging"]] for s in stages], "o-", color=COLOURS[0], label="averaging")
+            others = [(s["width"], s[key][i]) for s in stages for i in range(s["width"]) if i != s["averaging"]]
+            if others:
+                ax.plot(*zip(*others, strict=True), "s", color=COLOURS[1], ms=4.5, label="others")
+            ax.set(ylabel=name)
+        norm.legend(fontsize=8)
+        pairs = [
+            (s["width"], u)
+            for s in stages
+            for i, u in enumerate(s["correlations_with_averaging"])
+            if i != s["averaging"]
+        ]
+        if pairs:
+            correlation.plot(*zip(*pairs, strict=True), "s", color=COLOURS[1], ms=4.5)
+        correlation.set(ylabel="correlation with the averaging neuron")
+        for ax in (loss, norm, weight, correlation):
+            ax.set_xlabel("neurons")
+            ax.set_xticks(widths)
+        return save(figure, Path(stem))

@@ -1,0 +1,178 @@
+"""Where the flow goes from near a point: pushes in both senses of a direction, followed, certified and named.
+
+A destination is named by the function reached, not by the weights: parts of split neurons, permutations and signs do not
+matter. Known functions come in a catalogue; new ones are entered as they are met, so that every end has a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.dynamics.divergence import find_divergence
+from understudy.dynamics.flow import FlowOptions, Trajectory, follow
+from understudy.points.certificate import Certificate, certify
+from understudy.points.infinity import Escape, describe_escape
+from understudy.points.plateaus import nearest_critical
+from understudy.tasks.empirical import Empirical
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+from understudy.teachers import Teacher
+
+_SAME_FUNCTION = 1e-6
+"""Two functions are one if their mean squared distance is below this share of the larger of their losses."""
+
+_PERFECT = 1e-18
+"""Loss per mean squared target up to which a destination is a global minimum: rounding squared, with a reserve."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """One push and where it led.
+
+    - `origin`: the position of its start; `sign`: +1 or -1 along the direction.
+    - `parameters`, `loss`, `certificate`: the end; `distance`: how far the flow has moved the parameters.
+    - `name`: of the function reached; `escape`: how it leaves for infinity, if it does.
+    """
+
+    origin: int
+    sign: int
+    parameters: Any = field(repr=False)
+    loss: float
+    certificate: Certificate = field(repr=False)
+    name: str
+    distance: float
+    escape: Escape | None
+    trajectory: Trajectory = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The certificate's verdict."""
+        return self.certificate.kind
+
+
+@dataclass
+class Catalogue:
+    """Names of functions: what is known, and what was met on the way (`new 1`, `new 2`, … in that order)."""
+
+    task: Task
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def name(self, parameters: Any, loss: float, prefix: str = "new") -> str:
+        """The name of the function these parameters compute; a new one is entered."""
+        if loss <= _PERFECT * target_scale(self.task):
+            return "global minimum"
+        for name, other in self.known.items():
+            if function_distance(self.task, parameters, other) <= _SAME_FUNCTION * loss:
+                return name
+        fresh = f"{prefix} {1 + sum(n.startswith(prefix) for n in self.known)}"
+        self.known[fresh] = parameters
+        return fresh
+
+
+def least_direction(task: Task, parameters: Any) -> tuple[float, Float[np.ndarray, " P"]]:
+    """The least eigenvalue of the Hessian and its unit eigenvector, signed so that its largest entry is positive."""
+    vector = task.flatten(parameters)
+    prepared = task.prepared(vector)
+    hessian = np.asarray(prepared.hessian(vector))
+    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    direction = vectors[:, 0]
+    return float(values[0]), direction * np.sign(direction[np.argmax(np.abs(direction))])
+
+
+def follow_pushes(
+    task: Task,
+    points: Sequence[Any],
+    directions: Sequence[np.ndarray],
+    *,
+    size: float = 1e-3,
+    catalogue: Catalogue | None = None,
+    options: FlowOptions | None = None,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Destination]:
+    """Push every point by ± `size` along its direction and follow the flow to its end.
+
+    **Arguments**
+
+    - `points`: networks or flat vectors; `directions`: unit vectors in flat parameters, as from `least_direction`.
+    - `catalogue`: names of functions already known; it is extended by what is met.
+    - `watch(finished, total)` is called as runs end.
+
+    The result has two destinations for each point: first the push along +, then along -.
+    """
+    if len(points) != len(directions) or not points:
+        raise ValueError(
+            f"Each point needs a direction; received {len(points)} points and {len(directions)} directions."
+        )
+    catalogue = Catalogue(task) if catalogue is None else catalogue
+    starts = [np.asarray(task.flatten(p)) for p in points]
+    pushed = np.stack([v + s * size * np.asarray(d) for v, d in zip(starts, directions, strict=True) for s in (1, -1)])
+    ended: dict[int, Trajectory] = {}
+    # One at a time: runs to infinity take twenty times as many steps as the others, and finer quadrature.
+    for index, trajectory in follow(task, pushed, options, lanes=1):
+        ended[index] = trajectory
+        if watch is not None:
+            watch(len(ended), len(pushed))
+    found = []
+    for index in range(len(pushed)):
+        end = ended[index]
+        divergence = find_divergence(end)
+        escape = describe_escape(task, end, divergence) if divergence is not None else None
+        vector, loss = (end.vector, end.loss) if escape is not None else _polished(task, end)
+        parameters = task.unflatten(jnp.asarray(vector))
+        if escape is not None:
+            name = catalogue.name(parameters, loss, "infinity")
+            words = escape.words
+        else:
+            name, words = catalogue.name(parameters, loss), None
+        certificate = certify(task, vector, diverging=words)
+        distance = float(np.linalg.norm(vector - starts[index // 2]))
+        sign = 1 if index % 2 == 0 else -1
+        found.append(Destination(index // 2, sign, parameters, loss, certificate, name, distance, escape, end))
+    return found
+
+
+def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
+    """Where a run that came to rest without a jump was going: Newton's method on the gradient, if it stays next to the end.
+
+    On a line of minima no jump is justified, and the flow leaves errors of 1e-14 / (least curvature) across it.
+    """
+    if end.ending == "polished":
+        return end.vector, end.loss
+    prepared = task.prepared(jnp.asarray(end.vector))
+    vector, residual = nearest_critical(prepared, end.vector, steps=20)
+    near = np.linalg.norm(vector - end.vector) <= 1e-3 * (1 + np.linalg.norm(end.vector))
+    if not near or residual > end.gradient_norm:
+        return end.vector, end.loss
+    return vector, float(prepared.loss(jnp.asarray(vector)))
+
+
+def function_distance(task: Task, first: Any, second: Any) -> float:
+    """E‖f(x) - g(x)‖² under the task's inputs, for networks of any widths."""
+    if isinstance(task, Empirical):
+        gap = _outputs(first, task.inputs, task.activation) - _outputs(second, task.inputs, task.activation)
+        return float(task.weights @ jnp.sum(gap.reshape(len(gap), -1) ** 2, axis=1))
+    if isinstance(task, Population):
+        other = Teacher(second.incoming, second.outgoing, task.activation)
+        covariance = None if task.root is None else task.root @ task.root
+        return float(Population(other, first.width, activation=task.activation, covariance=covariance).loss(first))
+    raise TypeError(f"Functions are compared under Population or Empirical tasks; received {type(task).__name__}.")
+
+
+def target_scale(task: Task) -> float:
+    """E‖y‖², the loss of predicting zero."""
+    if isinstance(task, Empirical):
+        return float(task.weights @ jnp.sum(task.targets.reshape(len(task.targets), -1) ** 2, axis=1))
+    return float(task.constant) if isinstance(task, Population) else 1.0
+
+
+@eqx.filter_jit
+def _outputs(network: Any, inputs: Array, activation: Any) -> Array:
+    return jax.lax.map(lambda x: network(x, activation), inputs, batch_size=4096)

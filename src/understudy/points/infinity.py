@@ -1,0 +1,197 @@
+r"""Destinations at infinity: pairs of neurons whose outgoing weights grow with opposite signs.
+
+Two neurons (w + δ/2, A/2 + M) and (w - δ/2, A/2 - M) with M → ∞ and Mδ → b/1 finite compute in the limit
+
+A σ(w·x) + (b·x) σ'(w·x),   b = M δ:
+
+the neuron with the sum of both outgoing weights, and a *tangent* of it. The limit is no network of the same kind, but it is
+a point of an ordinary problem: the smaller network with one more vector b. If b = 0 there, it is the smaller network itself.
+Near it the loss is L_∞ + C/M² (odd orders vanish: exchanging the two neurons is M → -M), and half of the speed is in M, so
+that dM/dt ∝ M⁻³ and M ~ t^¼.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import brentq
+
+from understudy.activations import Activation
+from understudy.dynamics.divergence import Divergence
+from understudy.dynamics.flow import Trajectory
+from understudy.networks import TwoLayer
+from understudy.points.certificate import Certificate, certify
+from understudy.points.plateaus import nearest_critical
+from understudy.tasks.empirical import Empirical
+from understudy.tasks.task import Task
+
+_GROWS = 0.02
+"""Growth of a weight in the last kept decade of time, relative to the largest, from which it counts as growing."""
+
+
+class Tangent(eqx.Module):
+    """A two-layer network of one output with tangents: f(x) = Σ a_i σ(w_i·x) + Σ_j (b_j·x) σ'(w_j·x), j in `of`."""
+
+    network: TwoLayer
+    slopes: Float[Array, "t d"]
+    of: tuple[int, ...] = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "*samples d"], activation: Activation) -> Float[Array, "*samples"]:
+        """The output for inputs x."""
+        slope = activation.derivatives(x @ self.network.incoming[jnp.asarray(self.of)].T, 1)[1]
+        return self.network(x, activation) + jnp.sum((x @ self.slopes.T) * slope, axis=-1)
+
+
+@dataclass(frozen=True)
+class Escape:
+    """How a run leaves for infinity.
+
+    - `pairs`: neurons whose outgoing weights grow with opposite signs while their incoming vectors approach each other;
+      `lengthening`: neurons whose incoming vectors grow.
+    - `exponent`: M ~ (t - t_0)^exponent in the last kept decade, M the growing weights (¼ is what theory gives for pairs).
+    - `smaller`: the network with each pair joined; `tangents`: |b| of each pair now.
+    - `limit`, `limit_loss`, `limit_certificate`: the critical point of the smaller network with tangents that the run
+      approaches, where it could be found.
+    - `words`: all that in a sentence.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    lengthening: tuple[int, ...]
+    exponent: float
+    smaller: TwoLayer | None = field(repr=False)
+    tangents: tuple[float, ...]
+    limit: Tangent | None = field(repr=False)
+    limit_loss: float
+    limit_certificate: Certificate | None = field(repr=False)
+    words: str
+
+
+def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) -> Escape:
+    """Which neurons pair up, at what rate, and toward which point of a smaller network with tangents.
+
+    For two-layer networks of one output; otherwise only the rate is told.
+    """
+    network = task.unflatten(jnp.asarray(trajectory.vector))
+    if not isinstance(network, TwoLayer) or network.outgoing.ndim != 1:
+        return Escape((), (), divergence.exponent, None, (), None, float("nan"), None, divergence.describe())
+    early = np.flatnonzero(trajectory.times <= trajectory.time / 10)
+    before = task.unflatten(jnp.asarray(trajectory.snapshots[early[-1]])) if len(early) else network
+    a, a0 = np.asarray(network.outgoing), np.asarray(before.outgoing)
+    w, w0 = np.asarray(network.incoming), np.asarray(before.incoming)
+    growing = [i for i in range(len(a)) if abs(a[i]) - abs(a0[i]) > _GROWS * np.abs(a).max()]
+    pairs = _pairs(w, a, growing)
+    norms, norms0 = np.linalg.norm(w, axis=1), np.linalg.norm(w0, axis=1)
+    lengthening = tuple(int(i) for i in np.flatnonzero(norms - norms0 > _GROWS * norms.max()))
+    exponent = divergence.exponent
+    if pairs:
+        i, j = pairs[0]
+        weights = [np.asarray(task.unflatten(jnp.asarray(x)).outgoing) for x in trajectory.snapshots]
+        exponent = growth_exponent(trajectory.times, np.array([abs(x[i] - x[j]) for x in weights]), exponent)
+    smaller, limit = (None, None) if not pairs else _joined(network, pairs)
+    tangents: tuple[float, ...] = ()
+    found: tuple[Tangent | None, float, Certificate | None] = (None, float("nan"), None)
+    if limit is not None:
+        tangents = tuple(float(x) for x in np.linalg.norm(np.asarray(limit.slopes), axis=1))
+        if isinstance(task, Empirical):
+            found = _limit(task.prepared(jnp.asarray(trajectory.vector)), limit)
+    words = _words(pairs, lengthening, exponent, tangents, found[1], found[2], trajectory.loss)
+    return Escape(pairs, lengthening, exponent, smaller, tangents, *found, words)
+
+
+def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> float:
+    """p of M ~ (t - t_0)^p from the last decade, whatever the origin of time t_0.
+
+    M^(1/p) is then linear in t: p is the number for which its mean slopes over the two halves (in log t) of the last decade
+    agree. The plain slope of log M against log t is far below p until M has outgrown what it was at the start.
+    """
+    chosen = np.flatnonzero(times >= times[-1] / 10.001)
+    if len(chosen) < 3:
+        return otherwise
+    first, last = int(chosen[0]), int(chosen[-1])
+    middle = int(np.argmin(np.abs(np.log(times) - np.log(times[first] * times[last]) / 2)))
+    t, m = times[[first, middle, last]], sizes[[first, middle, last]]
+    if not (m[0] < m[1] < m[2]):
+        return otherwise
+
+    def gap(p: float) -> float:
+        x = (m / m[2]) ** (1 / p)
+        return float((x[2] - x[1]) / (t[2] - t[1]) - (x[1] - x[0]) / (t[1] - t[0])) * float(t[2])
+
+    low, high = 0.03, 3.0
+    return float(brentq(gap, low, high)) if gap(low) * gap(high) < 0 else otherwise
+
+
+def _pairs(w: np.ndarray, a: np.ndarray, growing: list[int]) -> tuple[tuple[int, int], ...]:
+    """Growing neurons of opposite signs, nearest incoming vectors first."""
+    options = sorted(
+        (float(np.linalg.norm(w[i] - w[j])), i, j) for i in growing for j in growing if i < j and a[i] * a[j] < 0
+    )
+    used: set[int] = set()
+    pairs = []
+    for gap, i, j in options:
+        if not {i, j} & used and gap < 0.5 * max(np.linalg.norm(w[i]), np.linalg.norm(w[j])):
+            used |= {i, j}
+            pairs.append((i, j))
+    return tuple(pairs)
+
+
+def _joined(network: TwoLayer, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoLayer, Tangent]:
+    """Each pair as one neuron at its middle, and the tangent b = ½(a_i - a_j)(w_i - w_j) beside it."""
+    w, a = np.asarray(network.incoming), np.asarray(network.outgoing)
+    partner = {i: j for i, j in pairs}
+    absorbed = {j for _, j in pairs}
+    rows, weights, slopes, of = [], [], [], []
+    for i in range(len(a)):
+        if i in absorbed:
+            continue
+        if i in partner:
+            j = partner[i]
+            of.append(len(rows))
+            slopes.append((a[i] - a[j]) / 2 * (w[i] - w[j]))
+            rows.append((w[i] + w[j]) / 2)
+            weights.append(a[i] + a[j])
+        else:
+            rows.append(w[i])
+            weights.append(a[i])
+    smaller = TwoLayer(np.stack(rows), np.array(weights))
+    return smaller, Tangent(smaller, jnp.asarray(np.stack(slopes)), tuple(of))
+
+
+def _limit(task: Empirical, start: Tangent) -> tuple[Tangent | None, float, Certificate | None]:
+    """The critical point of the smaller network with tangents next to where the run is."""
+    problem = Empirical(
+        start, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights
+    )
+    vector = problem.flatten(start)
+    end, residual = nearest_critical(problem, vector, steps=150)
+    near = np.linalg.norm(end - np.asarray(vector)) < 0.2 * (1 + np.linalg.norm(np.asarray(vector)))
+    if residual > 1e-12 or not near:
+        return None, float("nan"), None
+    certificate = certify(problem, end)
+    return problem.unflatten(jnp.asarray(end)), certificate.loss, certificate
+
+
+def _words(
+    pairs: tuple[tuple[int, int], ...],
+    lengthening: tuple[int, ...],
+    exponent: float,
+    tangents: tuple[float, ...],
+    limit_loss: float,
+    certificate: Any,
+    loss: float,
+) -> str:
+    if not pairs:
+        which = f"incoming vectors of neurons {list(lengthening)} grow" if lengthening else "parameters grow"
+        return f"{which} like t^{exponent:.2f} while the loss falls to {loss:.7g}"
+    told = ", ".join(f"{i} and {j} (|b| = {b:.2g})" for (i, j), b in zip(pairs, tangents, strict=True))
+    toward = "a limit that was not found"
+    if certificate is not None:
+        toward = f"a {certificate.kind} of the network with each pair joined and its tangent, loss {limit_loss:.7g}"
+    return (
+        f"outgoing weights of neurons {told} grow like ±t^{exponent:.2f}, the loss falls to {loss:.7g}, toward {toward}"
+    )

@@ -1,0 +1,287 @@
+r"""What splitting a neuron makes of a critical point: minimum, strict saddle, or neither.
+
+Let θ be critical and neuron j, with incoming vector w and outgoing weights a, be split into parts (w, μa) and (w, (1-μ)a).
+The Hessian there is congruent to the direct sum of the Hessian at θ and of
+
+[[μ(1-μ) Y, -V], [-Vᵀ, 0]],  Y = ⟨σ''(w·x) xxᵀ a·c'⟩,  V = ⟨σ'(w·x) x c'ᵀ⟩      ("few neurons", Theorem 4.1, Eq. 18-19),
+
+so the inertia of both together is that of the split point (Sylvester). Va = ∂L/∂w = 0, hence V = 0 for one output. For a
+hidden layer of a deep network x is what the layer receives, with a 1 for the bias, and c' the derivative of the cost by
+what the next layer receives. The congruence also removes the blocks between the split neuron and the others, which Eq. 100
+prints as zero and which are not: the parts couple to any third neuron in the ratio μ : 1-μ (incoming) and equally
+(outgoing), and the new coordinates (1-μ)δw_1 - μδw_2 and δa_2 - δa_1 take just these combinations to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.networks import Deep, TwoLayer
+from understudy.tasks.empirical import Empirical
+from understudy.tasks.pairs import own_blocks, pair_up
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+
+Scenario = Literal["i", "ii", "iii", "degenerate"]
+
+
+class Inertia(NamedTuple):
+    """Numbers of negative, zero and positive eigenvalues."""
+
+    negative: int
+    zero: int
+    positive: int
+
+    def plus(self, other: Inertia) -> Inertia:
+        """Of the direct sum."""
+        return Inertia(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class SplitMatrices:
+    """Y (q, q) and V (q, m) of one neuron at a critical point; q counts its incoming weights, a bias included."""
+
+    curvature: np.ndarray
+    coupling: np.ndarray
+
+    def block(self, mu: float) -> np.ndarray:
+        """[[μ(1-μ)Y, -V], [-Vᵀ, 0]] of Eq. 18."""
+        q, m = self.coupling.shape
+        corner = np.zeros((m, m))
+        return np.block([[mu * (1 - mu) * self.curvature, -self.coupling], [-self.coupling.T, corner]]).reshape(
+            q + m, q + m
+        )
+
+    def inertia(self, mu: float, threshold: float | None = None) -> Inertia:
+        """Signs of the q + m eigenvalues that a split at μ adds; |eigenvalue| ≤ `threshold` counts as zero."""
+        block = self.block(mu)
+        return inertia_of(block, self.threshold if threshold is None else threshold)
+
+    @property
+    def threshold(self) -> float:
+        """Zero to rounding: 1e-9 of the largest entry, V being known to the gradient norm of the point."""
+        return 1e-9 * max(float(np.abs(self.curvature).max()), float(np.abs(self.coupling).max()), 1e-300)
+
+    @property
+    def scenario(self) -> Scenario:
+        """i: Y positive definite; ii: negative definite; iii: both signs ("few neurons", Section 4).
+
+        `"degenerate"`: Y has a zero eigenvalue and no two signs, or V ≠ 0, which makes every split a strict saddle.
+        """
+        values = np.linalg.eigvalsh(self.curvature)
+        if float(np.abs(self.coupling).max()) > self.threshold:
+            return "degenerate"
+        if values[0] > self.threshold:
+            return "i"
+        if values[-1] < -self.threshold:
+            return "ii"
+        return "iii" if values[0] < -self.threshold and values[-1] > self.threshold else "degenerate"
+
+    def upper_bound(self, mu: np.ndarray | float) -> np.ndarray:
+        """Lemma 4.2: λ† ≤ u(μ) λ_min(Y) for μ in [0, 1], else u(μ) λ_max(Y), u(μ) = μ(1-μ)/(μ² + (1-μ)²).
+
+        λ† is the least eigenvalue of the Hessian at the split point if that is negative, and else the least one besides
+        the zero along the line of split points. One output, or V = 0.
+        """
+        values = np.linalg.eigvalsh(self.curvature)
+        share = mixing(mu)
+        return np.asarray(np.where(share >= 0, share * values[0], share * values[-1]))
+
+
+def mixing(mu: np.ndarray | float) -> np.ndarray:
+    """u(μ) = μ(1-μ)/(μ² + (1-μ)²), from -½ at infinity to ½ at μ = ½; written without μ² - μ² at infinity."""
+    m = np.asarray(mu, float)
+    return np.asarray(0.5 / (2 * m**2 - 2 * m + 1) - 0.5)
+
+
+def expected_kind(scenario: Scenario, mu: float) -> Literal["minimum", "strict saddle", "non-strict saddle"] | None:
+    """What splitting a neuron of a minimum with a nonsingular Hessian gives at μ, one output ("few neurons", Section 4).
+
+    At μ = 0 and 1 the added block vanishes, but strict saddles lie arbitrarily near on the line: a non-strict saddle.
+    """
+    if scenario == "degenerate":
+        return None
+    if mu in (0.0, 1.0):
+        return "non-strict saddle"
+    inside = 0 < mu < 1
+    if scenario == "iii":
+        return "strict saddle"
+    return "minimum" if inside == (scenario == "i") else "strict saddle"
+
+
+def inertia_of(matrix: np.ndarray, threshold: float) -> Inertia:
+    """Signs of the eigenvalues of a symmetric matrix; |eigenvalue| ≤ `threshold` counts as zero."""
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    negative, positive = int(np.sum(values < -threshold)), int(np.sum(values > threshold))
+    return Inertia(negative, len(values) - negative - positive, positive)
+
+
+def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) -> SplitMatrices:
+    """Y and V of one neuron, from the task's own expectations (no Hessian of the wider network is needed).
+
+    **Arguments**
+
+    - `task`: a `Population`, or an `Empirical` task over `TwoLayer` or `Deep` networks with any cost.
+    - `parameters`: a network or its flat vector; `neuron`: which; `layer`: the hidden layer of a `Deep` network.
+
+    >>> import understudy as us
+    >>> task = us.Population(us.Teacher.orthonormal(2, activation="softplus"), width=1)
+    >>> point = us.theory.one_neuron("softplus", 2).parameters()
+    >>> split_matrices(task, point, 0).scenario
+    'iii'
+    """
+    vector = task.flatten(parameters)
+    network = task.unflatten(vector)
+    if isinstance(task, Population):
+        if not task.trains_outgoing:
+            raise ValueError("Splitting needs trained outgoing weights; this task has fixed ones.")
+        _check(neuron, task.width)
+        y, v = _of_population(task.prepared(vector), network, jnp.asarray(neuron))
+    elif isinstance(task, Empirical) and isinstance(network, (TwoLayer, Deep)):
+        widths = [network.width] if isinstance(network, TwoLayer) else [len(b) for b in network.biases[:-1]]
+        if not 0 <= layer < len(widths):
+            raise ValueError(f"The network has hidden layers 0 to {len(widths) - 1}; received layer={layer}.")
+        _check(neuron, widths[layer])
+        y, v = _of_samples(task, network, jnp.asarray(neuron), layer)
+    else:
+        raise TypeError(
+            f"Splitting is known for Population tasks and for Empirical ones over TwoLayer or Deep networks; received "
+            f"{type(task).__name__} with {type(network).__name__}."
+        )
+    return SplitMatrices(np.asarray((y + y.T) / 2), np.asarray(v))
+
+
+def _check(neuron: int, width: int) -> None:
+    if not 0 <= neuron < width:
+        raise ValueError(f"The layer has neurons 0 to {width - 1}; received neuron {neuron}.")
+
+
+@eqx.filter_jit
+def _of_population(task: Population, network: TwoLayer, neuron: Array) -> tuple[Array, Array]:
+    """From the pair interactions: with Φ(w) = 2 Σ_i a_i G(w, w_i) - 2 Σ_j b_j G(w, v_j), V = ∂Φ and Y = a·∂²Φ at w_j.
+
+    Φ is the slope of the loss in the outgoing weights of a new neuron at w.
+    """
+    w, v = network.incoming, task.teacher.incoming
+    if task.root is not None:
+        w, v = w @ task.root, v @ task.root
+    a, b = network.outgoing.reshape(task.width, -1), task.teacher.outgoing.reshape(task.teacher.width, -1)
+    here, own = w[neuron][None], a[neuron][None]
+    y, coupling = jnp.zeros((task.dim, task.dim)), jnp.zeros((task.dim, a.shape[1]))
+    for activation, vectors, weights in ((task.activation, w, 2 * a), (task.teacher.activation, v, -2 * b)):
+        pairs = pair_up(task.activation, activation, here, vectors, task.resolution)
+        y = y + own_blocks(pairs, own @ weights.T, here, vectors)[0]
+        g = pairs.partials
+        coupling = coupling + here.T @ (2 * g.q11 @ weights) + vectors.T @ (g.q12[0][:, None] * weights)
+    if task.root is not None:
+        y, coupling = task.root @ y @ task.root, task.root @ coupling
+    return y, coupling
+
+
+@eqx.filter_jit
+def _of_samples(task: Empirical, network: TwoLayer | Deep, neuron: Array, layer: int) -> tuple[Array, Array]:
+    """Eq. 19 as it stands: sums over samples, c' by the chain rule from the output back to the layer after the neuron."""
+    sigma = task.activation
+    if isinstance(network, TwoLayer):
+        received, w, a = task.inputs, network.incoming[neuron], network.outgoing.reshape(network.width, -1)[neuron]
+        outputs = network(task.inputs, sigma)
+        e = jax.vmap(jax.grad(task.cost))(outputs, task.targets).reshape(len(task.inputs), -1)
+    else:
+        x = task.inputs
+        for weight, bias in zip(network.weights[:layer], network.biases[:layer], strict=True):
+            x = sigma(_affine(x, weight, bias))
+        received = jnp.concatenate([x, jnp.ones((len(x), 1))], axis=1)
+        w = jnp.concatenate([network.weights[layer][neuron], network.biases[layer][neuron][None]])
+        a = network.weights[layer + 1][:, neuron]
+        after = _affine(sigma(_affine(x, network.weights[layer], network.biases[layer])), network.weights[layer + 1],
+                        network.biases[layer + 1])  # fmt: skip
+
+        def cost_of(pre: Array, target: Array) -> Array:
+            for weight, bias in zip(network.weights[layer + 2 :], network.biases[layer + 2 :], strict=True):
+                pre = weight @ sigma(pre) + bias
+            return task.cost(pre, target)
+
+        e = jax.vmap(jax.grad(cost_of))(after, task.targets)
+    e = task.weights[:, None] * e
+    _, slope, bend = sigma.derivatives(received @ w, 2)
+    return (received * (bend * (e @ a))[:, None]).T @ received, (received * slope[:, None]).T @ e
+
+
+def _affine(x: Array, weight: Array, bias: Array) -> Array:
+    product = x @ weight.T
+    return product + jnp.broadcast_to(bias, product.shape)
+
+
+def descent_beside(
+    task: Task, line: Callable[[float], Any], mu: float, steps: Sequence[float] = (0.2, 0.1, 0.05, 0.025)
+) -> list[float]:
+    """How far the loss falls within shrinking distances of the split point at μ, by way of its neighbours on the line.
+
+    The loss is constant along the line `line(μ)`; at μ ± step the point is pushed by ± step along its least eigenvector. One
+    number a step: the largest fall, of all four pushes. Positive for every step, it shows that the point is no minimum, however
+    flat its Hessian: the argument of "few neurons", Section 4, for μ = 0 and 1.
+    """
+    base = float(task.loss(line(mu)))
+    falls = []
+    for step in steps:
+        losses = []
+        for side in (step, -step):
+            vector = np.asarray(task.flatten(line(mu + side)))
+            hessian = np.asarray(task.hessian(vector))
+            direction = np.linalg.eigh((hessian + hessian.T) / 2)[1][:, 0]
+            losses += [float(task.loss(vector + sign * step * direction)) for sign in (1, -1)]
+        falls.append(base - min(losses))
+    return falls
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """H(μ) = μ² M_2 + μ M_1 + M_0 with M_2 ⪰ 0: λ_min(H(μ)) ≥ λ_min(M_0) + μ λ_min(M_1), or μ λ_max(M_1) for μ < 0."""
+
+    constant: float
+    least_slope: float
+    largest_slope: float
+    least_quadratic: float
+
+    def __call__(self, mu: np.ndarray | float) -> np.ndarray:
+        """The bound at μ."""
+        m = np.asarray(mu, float)
+        return np.asarray(self.constant + np.where(m >= 0, m * self.least_slope, m * self.largest_slope))
+
+
+def lower_bound(at_minus_one: np.ndarray, at_zero: np.ndarray, at_one: np.ndarray) -> LowerBound:
+    """Lemma D.2's bound ("few neurons", App. D.2.1) from the Hessians at the splits μ = -1, 0, 1.
+
+    The Hessian is a quadratic polynomial in μ, so three of its values give M_0, M_1 and M_2 exactly, the blocks between
+    the split neuron and the others included. It needs M_2 ⪰ 0, i.e. a cost convex in the prediction;
+    `least_quadratic` tells.
+    """
+    quadratic = (at_one + at_minus_one) / 2 - at_zero
+    linear = (at_one - at_minus_one) / 2
+    first, second, third = (np.linalg.eigvalsh((x + x.T) / 2) for x in (at_zero, linear, quadratic))
+    return LowerBound(float(first[0]), float(second[0]), float(second[-1]), float(third[0]))
+
+
+def zeros_of_coupling(coupling: np.ndarray, threshold: float) -> int:
+    """Exact number of zero eigenvalues of [[0, V], [Vᵀ, 0]], V (q, m): q - m + 2 dim Null(V).
+
+    The nonzero ones are ± the singular values of V. Lemma D.2 gives this for dim Null(V) = 1 and a lower bound otherwise.
+    """
+    q, m = coupling.shape
+    rank = int(np.sum(np.linalg.svd(coupling, compute_uv=False) > threshold))
+    return q + m - 2 * rank
+
+
+def non_trivial(eigenvalues: np.ndarray, threshold: float) -> float:
+    """λ† of Lemma 4.2: the least eigenvalue if negative, else the second one (the first is the zero along the line)."""
+    values = np.sort(eigenvalues)
+    return float(values[0]) if values[0] < -threshold else float(values[1]) if len(values) > 1 else math.nan

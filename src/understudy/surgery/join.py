@@ -1,0 +1,121 @@
+"""The way back from a split: parts of a neuron become one again, and neurons without effect are taken out.
+
+A network none of whose neurons can be joined or removed is called irreducible ("few neurons", Section 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.networks import Deep, TwoLayer
+from understudy.surgery.split import Network, hidden_width
+
+SAME = 1e-9
+"""Relative distance up to which two incoming vectors are the same, and relative size up to which outgoing weights are
+zero; polished points agree to about 1e-14 / least eigenvalue."""
+
+
+def remove(network: Network, neurons: Sequence[int], *, layer: int = 0) -> Network:
+    """Take neurons out of a hidden layer, with their outgoing weights.
+
+    >>> remove(TwoLayer([[1.0], [2.0]], [3.0, 0.0]), [1]).width
+    1
+    """
+    width = hidden_width(network, layer)
+    wrong = [i for i in neurons if not 0 <= i < width]
+    if wrong:
+        raise ValueError(f"The layer has neurons 0 to {width - 1}; cannot remove {wrong}.")
+    kept = [i for i in range(width) if i not in set(neurons)]
+    if not kept:
+        raise ValueError(f"All {width} neurons would be removed; a layer keeps at least one.")
+    return _rebuilt(network, [[i] for i in kept], layer)
+
+
+def join_parts(
+    network: Network, groups: Sequence[Sequence[int]], *, layer: int = 0, tolerance: float = SAME
+) -> Network:
+    """Join neurons with the same incoming vector (and bias): the first of each group gets the sum of outgoing weights.
+
+    Neurons in no group stay. Raises where the vectors of a group differ by more than `tolerance`, relatively: joining
+    would change the function.
+
+    >>> join_parts(TwoLayer([[1.0], [2.0], [1.0]], [3.0, 4.0, 5.0]), [[0, 2]]).outgoing.tolist()
+    [8.0, 4.0]
+    """
+    width = hidden_width(network, layer)
+    rows = incoming_rows(network, layer)
+    listed = [i for group in groups for i in group]
+    if len(set(listed)) != len(listed) or any(not 0 <= i < width for i in listed):
+        raise ValueError(
+            f"Groups are disjoint lists of neurons 0 to {width - 1}; received {[list(g) for g in groups]}."
+        )
+    scale = max(float(np.abs(rows).max()), 1e-300)
+    for group in groups:
+        gap = float(np.abs(rows[list(group)] - rows[group[0]]).max()) / scale
+        if gap > tolerance:
+            raise ValueError(
+                f"Neurons {list(group)} differ by {gap:.1e} in their incoming vectors, more than {tolerance:.0e}: joining "
+                "them would change the function. Raise tolerance if that is meant."
+            )
+    first = {group[0]: list(group) for group in groups}
+    absorbed = {i for group in groups for i in group[1:]}
+    return _rebuilt(network, [first.get(i, [i]) for i in range(width) if i not in absorbed], layer)
+
+
+def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) -> Network:
+    """The smallest network with the same function that joining equal neurons and removing silent ones gives.
+
+    Neurons with outgoing weights zero are removed after joining, so that parts μ and -μ of nothing vanish too. One
+    neuron is always kept.
+
+    >>> irreducible(TwoLayer([[1.0], [1.0], [2.0]], [1.0, 2.0, 0.0])).outgoing.tolist()
+    [3.0]
+    """
+    rows = incoming_rows(network, layer)
+    scale = max(float(np.abs(rows).max()), 1e-300)
+    groups: list[list[int]] = []
+    for i, row in enumerate(rows):
+        for group in groups:
+            if np.abs(row - rows[group[0]]).max() <= tolerance * scale:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    joined = join_parts(network, groups, layer=layer, tolerance=tolerance)
+    sizes = np.abs(outgoing_rows(joined, layer)).max(axis=1)
+    dead = np.flatnonzero(sizes <= tolerance * max(float(sizes.max()), 1e-300))
+    return remove(joined, [int(i) for i in dead][: len(sizes) - 1], layer=layer) if len(dead) else joined
+
+
+def incoming_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
+    """Incoming vectors of a hidden layer, one row a neuron, with the bias as last entry for a `Deep` network."""
+    hidden_width(network, layer)
+    if isinstance(network, TwoLayer):
+        return np.asarray(network.incoming)
+    return np.concatenate([np.asarray(network.weights[layer]), np.asarray(network.biases[layer])[:, None]], axis=1)
+
+
+def outgoing_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
+    """Outgoing weights of a hidden layer, one row a neuron."""
+    width = hidden_width(network, layer)
+    if isinstance(network, TwoLayer):
+        return np.asarray(network.outgoing).reshape(width, -1)
+    return np.asarray(network.weights[layer + 1]).T
+
+
+def _rebuilt(network: Network, groups: list[list[int]], layer: int) -> Network:
+    """The network with one neuron a group: the first one's incoming vector, the sum of outgoing weights."""
+    first = np.array([group[0] for group in groups])
+    members = np.zeros((len(groups), hidden_width(network, layer)))
+    for row, group in enumerate(groups):
+        members[row, group] = 1.0
+    total = jnp.asarray(members)
+    if isinstance(network, TwoLayer):
+        return TwoLayer(network.incoming[first], jnp.tensordot(total, network.outgoing, axes=1))
+    weights, biases = list(network.weights), list(network.biases)
+    weights[layer], biases[layer] = weights[layer][first], biases[layer][first]
+    weights[layer + 1] = weights[layer + 1] @ total.T
+    return Deep(tuple(weights), tuple(biases))

@@ -1,0 +1,47 @@
+"""A task some of whose parameters are held where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from understudy.tasks.task import Evaluation, Task
+
+
+class Frozen(Task):
+    """`task` with gradient and Hessian zero for parameters whose `free` is 0 (1 on the Hessian's diagonal there).
+
+    Which ones are free is an array and not part of the compiled program: growing a network neuron by neuron in the
+    parameter space of the widest one compiles once.
+    """
+
+    task: Task
+    free: Float[Array, " P"]
+
+    @property
+    def size(self) -> int:
+        return self.task.size
+
+    def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        return self.task.flatten(parameters)
+
+    def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
+        return self.task.unflatten(vector)
+
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> Frozen:
+        finer = self.task.prepared(vectors)
+        return self if finer is self.task else Frozen(finer, self.free)
+
+    def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        return self.task.value(vector)
+
+    def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        loss, gradient = self.task.value_and_gradient(vector)
+        return loss, self.free * gradient
+
+    def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
+        loss, gradient, hessian = self.task.evaluate(vector)
+        kept = self.free[:, None] * hessian * self.free[None, :]
+        return Evaluation(loss, self.free * gradient, kept + jnp.diag(1 - self.free))

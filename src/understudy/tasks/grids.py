@@ -1,0 +1,114 @@
+"""Gaussian inputs in few dimensions as weighted samples: an `Empirical` task that is the population loss to rounding."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.networks import TwoLayer
+from understudy.tasks.empirical import Empirical
+from understudy.teachers import Teacher
+
+LARGEST_DIM = 3
+"""Beyond it a grid has millions of nodes; use `Population`."""
+
+_RADIUS = 8.0
+"""Nodes farther out carry less than exp(-32) ≈ 1e-14 of the weight."""
+
+
+def gaussian_grid(dim: int, spacing: float = 0.5, radius: float = _RADIUS) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes (N, dim) and weights (N,) with Σ weight·F(node) ≈ E[F(x)], x ~ N(0, I): a square lattice in a ball.
+
+    The lattice sum of an analytic function converges exponentially in 1/spacing. If F(x) depends on w·x with ‖w‖ = r
+    through a function whose nearest singularity is at a distance δ r from the real line, the error is about
+    exp(-2πδ/h + δ²/2) for δ ≤ 2π/h, and exp(-2π²/h²) at best (Trefethen and Weideman 2014, "The exponentially convergent
+    trapezoidal rule", Section 5): with h = ½, softplus and norms up to 1, 1.5, 2 that is 1e-15, 3e-11, 1e-8.
+
+    >>> nodes, weights = gaussian_grid(1)
+    >>> round(float(weights @ nodes[:, 0] ** 4), 12)
+    3.0
+    """
+    if not 1 <= dim <= LARGEST_DIM:
+        raise ValueError(f"A grid is for 1 to {LARGEST_DIM} dimensions; received dim={dim}. Use a Population task.")
+    if not (spacing > 0 and radius > spacing):
+        raise ValueError(f"A grid needs radius > spacing > 0; received spacing={spacing!r}, radius={radius!r}.")
+    half = math.ceil(radius / spacing)
+    axis = spacing * (np.arange(-half, half) + 0.5)
+    nodes = np.array(list(itertools.product(*[axis] * dim)))
+    nodes = nodes[np.sum(nodes**2, axis=1) <= radius**2]
+    weights = np.exp(-np.sum(nodes**2, axis=1) / 2) * (spacing / math.sqrt(2 * math.pi)) ** dim
+    return nodes, weights / weights.sum()
+
+
+class Grid(Empirical):
+    """The population loss in up to three dimensions as a weighted sum over a lattice; made by `on_grid`.
+
+    Unless the spacing was given, the lattice is chosen for the largest norm seen (`prepared`): a run whose neurons become
+    steep goes on with a finer one.
+    """
+
+    teacher: Teacher
+    spacing: float = eqx.field(static=True)
+    fixed: bool = eqx.field(static=True)
+
+    def __init__(self, teacher: Teacher, width: int, activation: str | Activation | None, spacing: float, fixed: bool):
+        nodes, weights = gaussian_grid(teacher.dim, spacing)
+        targets = np.asarray(teacher.network(jnp.asarray(nodes), teacher.activation))
+        example = TwoLayer(np.zeros((width, teacher.dim)), np.zeros((width, *teacher.outgoing.shape[1:])))
+        super().__init__(example, nodes, targets, activation=activation or teacher.activation, weights=weights)
+        self.teacher, self.spacing, self.fixed = teacher, spacing, fixed
+
+    @property
+    def width(self) -> int:
+        """Number n of student neurons."""
+        return self.length // (self.teacher.dim + math.prod(self.teacher.outgoing.shape[1:]))
+
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> Grid:
+        """The same loss on a lattice fine enough for these students."""
+        if self.fixed:
+            return self
+        rows = vectors[..., : self.width * self.teacher.dim].reshape(-1, self.teacher.dim)
+        largest = float(jnp.max(jnp.linalg.norm(rows, axis=1))) * self.activation.steepness
+        needed = _spacing_for(largest)
+        return self if needed >= self.spacing else Grid(self.teacher, self.width, self.activation, needed, False)
+
+
+def on_grid(
+    teacher: Teacher, width: int, *, activation: str | Activation | None = None, spacing: float | None = None
+) -> Grid:
+    """E[(f(x) - f*(x))²] for x ~ N(0, I) in up to three dimensions, by quadrature on `gaussian_grid`.
+
+    Quicker than `Population` for activations without closed forms, and more exact where the loss is small, because the
+    residual is summed and not differences of interactions. The spacing follows the students' norms unless it is given;
+    kinked activations need a given one, and converge only like its square.
+
+    >>> teacher = Teacher.angular([0.0, 1.0])
+    >>> float(on_grid(teacher, width=2).loss(teacher.network))
+    0.0
+    """
+    if spacing is not None:
+        return Grid(teacher, width, activation, spacing, True)
+    student = activations.get(activation or teacher.activation)
+    if min(student.smoothness, teacher.activation.smoothness) == 0:
+        raise ValueError(f"A lattice does not resolve the kink of {student.name}: give spacing=, or use Population.")
+    longest = float(np.max(np.linalg.norm(np.asarray(teacher.incoming), axis=1)))
+    return Grid(teacher, width, activation, _spacing_for(longest * teacher.activation.steepness), False)
+
+
+_ACCURACY = 1e-12
+"""Error of expectations, for functions of order one, that the spacing is chosen for; the loss can be 1e-6 of that order."""
+
+
+def _spacing_for(scale: float) -> float:
+    """The power of √2, below the spacing that gives `_ACCURACY` for steepness × norm ≤ `scale` (see `gaussian_grid`)."""
+    digits = -math.log(_ACCURACY)
+    delta = min(math.pi / (2 * max(scale, 1e-300)), math.sqrt(2 * digits))
+    spacing = 2 * math.pi * delta / (digits + delta**2 / 2)
+    return 2.0 ** (math.floor(2 * math.log2(spacing)) / 2)

@@ -1,0 +1,64 @@
+"""`understudy split` and `understudy grow`: on a user's own teacher and on a stored result."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from understudy.cli import app
+
+FAST = ["--activation", "erf", "--teacher", "3", "--dim", "3"]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_grow_own_teacher_with_table_json_and_figure(tmp_path):
+    file = tmp_path / "teacher.json"
+    file.write_text(json.dumps({"incoming": [[1.0, 0.0], [0.0, 1.0]], "outgoing": [1.0, 1.0], "activation": "erf"}))
+    done = invoke("grow", "--teacher-file", file, "--student", "2", "--json", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [s["width"] for s in told["stages"]] == [1, 2]
+    assert told["stages"][1]["loss"] < 1e-12
+    assert told["stages"][1]["kind"] == "minimum"
+    assert (tmp_path / "grow.png").exists()
+    assert json.loads((tmp_path / "grow.json").read_text())["stages"] == told["stages"]
+
+
+def test_split_of_a_stored_result(tmp_path):
+    fitted = invoke("fit", *FAST, "--student", "1", "--seeds", "1", "--out", tmp_path, "--json")
+    assert fitted.exit_code == 0, fitted.output
+    (file,) = tmp_path.glob("*.nc")
+    done = invoke("split", "--result", file, "--mus=0,0.5", "--json", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    (row,) = told["neurons"]
+    assert row["scenario"] == "degenerate", "with erf Y vanishes along the average itself"
+    assert row["least_of_Y"] < -0.1
+    assert [s["kind"] for s in row["splits"]] == ["non-strict saddle", "strict saddle"]
+    assert (tmp_path / "split.png").exists()
+    table = invoke("split", "--result", file, "--mus", "0.5")
+    assert table.exit_code == 0, table.output
+    assert "scenario" in table.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["split", "--mus", "a"], "--mus are numbers"),
+        (["split", "--result", "none.nc"], "There is no stored result none.nc"),
+        (["split", "--angles", "x"], "--angles are numbers in units of π"),
+        (["split", "--activation", "relu"], "smooth activation"),
+        (["grow", "--activation", "relu"], "smooth activation"),
+        (["grow", "--mu", "1"], "silent neuron"),
+        (["grow", "--push", "-1"], "positive length"),
+        (["grow", "--teacher-file", "none.json"], "Cannot read --teacher-file none.json"),
+        (["grow", "--angles", "0", "--teacher-file", "x"], "not both"),
+    ],
+)
+def test_bad_input_exits_2_with_a_clear_message(arguments, message):
+    done = invoke(*arguments)
+    assert done.exit_code == 2, done.output
+    assert message in " ".join(done.output.split())

@@ -1,0 +1,77 @@
+"""The paper's claims: every row there, and the cheap ones measured; a deliberately wrong value is noticed."""
+
+import numpy as np
+import pytest
+
+from understudy.papers import Progress, claims_of, find_claims
+
+ROWS = {
+    "one-neuron", "splitting", "inertia", "scenarios", "multi-output", "bounds", "four-minima", "spectrum-mu",
+    "destinations", "toy-infinity", "growing",
+}  # fmt: skip
+
+
+def measured(name, **changes):
+    (claim,) = find_claims("few-neurons", name)
+    return claim, claim.measure({**claim.quick, **changes}, Progress())
+
+
+def test_every_row_of_the_paper_has_a_claim():
+    assert {claim.id for claim in claims_of("few-neurons")} == ROWS
+
+
+def test_the_model_of_a_minimum_at_infinity_is_misprinted():
+    claim, measurement = measured("toy-infinity", time=1e8, mus=[-0.5, 0.4, 1.5])
+    assert [c.name for c in measurement.checks if not c.ok] == []
+    assert [c.ok for c in measurement.printed] == [False, False, False]
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    claim.figure(measurement, figure)
+    assert len(figure.axes) == 4
+
+
+def test_inertia_on_a_few_points_and_the_blocks_that_are_not_zero():
+    shapes = [{"kind": "data", "width": 2, "outputs": [], "bias": True}]
+    _, measurement = measured("inertia", points=3, shapes=shapes)
+    assert measurement.status == "erratum"
+    assert measurement.measured["wrong"] == 0
+
+
+def test_a_wrong_prediction_is_noticed(monkeypatch):
+    from understudy.points import splitting
+
+    original = splitting.SplitMatrices.inertia
+    monkeypatch.setattr(splitting.SplitMatrices, "inertia", lambda self, mu, t=None: original(self, mu + 5, t))
+    shapes = [{"kind": "data", "width": 2, "outputs": [], "bias": True}]
+    _, measurement = measured("inertia", points=3, shapes=shapes)
+    assert measurement.status == "differs"
+
+
+def test_classes_of_four_minima_are_told_apart():
+    import xarray as xr
+
+    from understudy.papers.few_neurons.four import classify
+
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(6, 4, 2))
+    w[3, 1] = w[3, 2]
+    rows = xr.Dataset(
+        {
+            "loss": ("seed", [1e-30, 3.302e-6, 3.2745e-6, 4e-5, 7e-6, 3.302e-6]),
+            "kind": ("seed", ["minimum"] * 5 + ["strict saddle"]),
+            "incoming": (("seed", "student", "dim"), w),
+        }
+    )
+    names = list(classify(rows))
+    assert names[:4] == ["global", "local-I", "local-II", "symmetry-induced"]
+    assert names[4].startswith("other: minimum")
+    assert names[5].startswith("other: strict saddle")
+
+
+@pytest.mark.parametrize("name", ["four-minima", "growing", "destinations"])
+def test_full_settings_are_at_the_papers_scale(name):
+    (claim,) = find_claims("few-neurons", name)
+    assert {"four-minima": ("seeds", 1000), "growing": ("width", 6), "destinations": ("neurons", [0, 1, 2, 3])}[
+        name
+    ] == (next((k, claim.full[k]) for k in ("seeds", "width", "neurons") if k in claim.full))
