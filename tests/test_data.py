@@ -96,7 +96,9 @@ def test_other_data_are_never_taken(toy, tmp_path):
         mnist(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\x00\x08", b"no idx file at all", gzip.compress(b"\x01\x02\x03\x04", mtime=0)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\x00\x08", b"no idx file at all", gzip.compress(b"\x01\x02\x03\x04", mtime=0)]
+)
 def test_broken_files_are_explained(toy, tmp_path, content):
     _, served = toy
     for name, good in served.items():

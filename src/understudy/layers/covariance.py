@@ -41,7 +41,7 @@ def covariance_loss(task: Regularised, pairs: Sequence[Pair], output: np.ndarray
     for own, after in [*pairs, (output.T @ output, None)]:
         inverse = np.linalg.pinv(before, rcond=RANK, hermitian=True)
         outside = own - own @ inverse @ before
-        if np.linalg.norm(outside) > 1e-7 * max(np.linalg.norm(own), 1e-300):
+        if np.linalg.norm(outside) > 1e-7 * max(float(np.linalg.norm(own)), 1e-300):
             return np.inf
         total += task.penalty * float(np.sum(own * inverse))
         if after is not None:

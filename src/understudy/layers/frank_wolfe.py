@@ -181,21 +181,25 @@ def inner_minimum(task: Regularised, gram: np.ndarray, start: Dual) -> tuple[flo
         output = dual @ gram
         missing = float(np.sum((output - targets) ** 2 @ weights))
         return missing + task.penalty * float(np.sum(dual * output)), dual
-    dual = jnp.asarray(start)
+    return _inner_newton(task, jnp.asarray(gram), jnp.asarray(start))
+
+
+def _inner_newton(task: Regularised, gram: Array, dual: Array) -> tuple[float, Array]:
+    """Newton's method on 2λV + ∇C(VK) = 0 with a line search on its norm."""
     for _ in range(100):
-        residual, value, move = _newton_move(task, jnp.asarray(gram), dual)
+        residual, _, move = _newton_move(task, gram, dual)
         if float(jnp.abs(residual).max()) <= 1e-15:
             break
         share = 1.0
         while share > 1e-10:
             trial = dual + share * move
-            if float(jnp.linalg.norm(_stationarity(task, jnp.asarray(gram), trial))) < float(jnp.linalg.norm(residual)):
+            if float(jnp.linalg.norm(_stationarity(task, gram, trial))) < float(jnp.linalg.norm(residual)):
                 break
             share /= 2
         else:
             break
         dual = trial
-    return float(_newton_move(task, jnp.asarray(gram), dual)[1]), dual
+    return float(_newton_move(task, gram, dual)[1]), dual
 
 
 @eqx.filter_jit
@@ -237,7 +241,9 @@ def block_gap(task: Regularised, parameters: object, layer: int) -> tuple[float,
     weights = [np.asarray(w) for w in to_weights(task, layers)]
     signal = back_propagated(task, parameters)[layer]
     dual = -signal / (2 * task.penalty)
-    mismatch = np.linalg.norm(dual @ before[layer].T - weights[layer]) / max(np.linalg.norm(weights[layer]), 1e-300)
+    mismatch = float(np.linalg.norm(dual @ before[layer].T - weights[layer])) / max(
+        float(np.linalg.norm(weights[layer])), 1e-300
+    )
     if mismatch > 1e-6:
         dual = weights[layer] @ np.linalg.pinv(before[layer]).T
     gram = dual.T @ dual

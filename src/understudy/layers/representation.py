@@ -65,7 +65,7 @@ def infeasibility(task: Regularised, layers: Sequence[np.ndarray]) -> float:
     parts = [0.0]
     for z, before in zip(layers, activations_before(task, layers), strict=True):
         outside = z - z @ _row_projection(before)
-        parts.append(float(np.linalg.norm(outside) / max(np.linalg.norm(z), 1e-300)))
+        parts.append(float(np.linalg.norm(outside)) / max(float(np.linalg.norm(z)), 1e-300))
     return max(parts)
 
 
@@ -99,7 +99,7 @@ class Representations(Task):
     """
 
     problem: Regularised
-    ridge: float
+    ridge: float | Array
 
     @property
     def size(self) -> int:

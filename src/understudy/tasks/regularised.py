@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
@@ -64,15 +64,15 @@ class Regularised(Task):
 
     def __init__(
         self,
-        inputs: ArrayLike,
-        targets: ArrayLike,
+        inputs: Any,
+        targets: Any,
         hidden: Sequence[int],
         *,
         penalty: float,
         bias: float = 1.0,
         activation: str | Activation = "relu",
         cost: str | Cost = "squared",
-        weights: ArrayLike | None = None,
+        weights: Any = None,
     ):
         x = np.asarray(inputs, float)
         if isinstance(cost, str) and cost not in COSTS:
