@@ -54,6 +54,7 @@ class Settled:
 
     - `residual`: ‖∇_θ G(θ, s)‖ with the best slopes s found, each within [-1, 1]: the distance from zero to the
       subdifferential is at most this. Without kinks it is the gradient norm.
+    - `slack`: the largest |z| among the pinned, which should be zero to rounding.
     - `gates`: s for every hidden pre-activation; `pinned`: which of them are zero.
     - `least_curvature`: least eigenvalue of the Hessian along directions that keep the pinned ones at zero.
     """
@@ -65,6 +66,7 @@ class Settled:
     pinned: np.ndarray
     least_curvature: float
     iterations: int
+    slack: float = 0.0
 
 
 @eqx.filter_jit
@@ -137,7 +139,9 @@ def settle(
     without.pinned = ended.pinned & ~hidden
     without.gates = np.where(hidden, 0.0, ended.gates)
     cleaned = without.run(iterations)
-    good = cleaned.loss <= ended.loss + 1e-12 * abs(ended.loss) and cleaned.residual <= max(ended.residual, 1e-12)
+    good = cleaned.loss <= ended.loss + 1e-12 * abs(ended.loss) and cleaned.residual + cleaned.slack <= max(
+        ended.residual + ended.slack, 1e-12
+    )
     return cleaned if good else ended
 
 
@@ -240,11 +244,11 @@ class _ActiveSet:
         stalled = 0
         for count in range(1, iterations + 1):
             state = self._step(count)
-            if best is None or (state.residual < 0.9 * best.residual):
+            if best is None or state.residual + state.slack < 0.9 * (best.residual + best.slack):
                 best, stalled = state, 0
             else:
                 stalled += 1
-            if stalled >= 8 or best.residual <= 50 * EPS * (1 + abs(self.loss)):
+            if stalled >= 8 or best.residual + best.slack <= 50 * EPS * (1 + abs(self.loss)):
                 break
         assert best is not None
         return best
@@ -254,7 +258,8 @@ class _ActiveSet:
         gates[held] = np.clip(slopes, -1, 1)
         gradient = gated_gradient(self.task, jnp.asarray(self.point), jnp.asarray(gates))
         norm = float(jnp.linalg.norm(gradient))
-        return Settled(self.point.copy(), self.loss, norm, gates, self.pinned.copy(), 0.0, count)
+        slack = float(np.abs(self.hidden[held]).max(initial=0.0))
+        return Settled(self.point.copy(), self.loss, norm, gates, self.pinned.copy(), 0.0, count, slack)
 
     def _step(self, count: int) -> Settled:
         gradient, hessian, force, jacobian = (

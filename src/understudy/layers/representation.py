@@ -40,12 +40,26 @@ Layers = tuple[np.ndarray, ...]
 
 def to_representations(task: Regularised, parameters: Any) -> Layers:
     """Φ(W) = (Z_1, …, Z_L)."""
-    return tuple(np.asarray(z) for z in task.representations(task.flatten(parameters)))
+    flat = np.asarray(task.flatten(parameters))
+    found: list[np.ndarray] = []
+    active, begin = np.asarray(task.entry), 0
+    for rows, columns in task.shapes:
+        found.append(flat[begin : begin + rows * columns].reshape(rows, columns) @ active)
+        begin += rows * columns
+        if len(found) < task.depth:
+            active = _activated(task, found[-1])
+    return tuple(found)
+
+
+def _activated(task: Regularised, hidden: np.ndarray) -> np.ndarray:
+    """Z^σ = (σ(Z); β 1ᵀ)."""
+    active = np.asarray(task.activation(jnp.asarray(hidden)))
+    return np.concatenate([active, np.full((1, task.samples), task.bias)]) if task.bias else active
 
 
 def activations_before(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
     """(Z^σ_0, …, Z^σ_{L-1}): what each layer of weights sees."""
-    return (np.asarray(task.entry), *(np.asarray(task.activate(jnp.asarray(z))) for z in layers[:-1]))
+    return (np.asarray(task.entry), *(_activated(task, np.asarray(z)) for z in layers[:-1]))
 
 
 def to_weights(task: Regularised, layers: Sequence[np.ndarray], *, ridge: float = 0.0) -> Weights:
@@ -76,7 +90,7 @@ def project(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
     for z in layers:
         found.append(np.asarray(z) @ _row_projection(before))
         if len(found) < task.depth:
-            before = np.asarray(task.activate(jnp.asarray(found[-1])))
+            before = _activated(task, found[-1])
     return tuple(found)
 
 
@@ -88,8 +102,13 @@ def representation_loss(task: Regularised, layers: Sequence[np.ndarray]) -> floa
     """L^r_λ(Z) by pseudo-inverses; infinite outside 𝒵 (relative distance above 1e-7: half of double precision)."""
     if infeasibility(task, layers) > 1e-7:
         return np.inf
-    cost = sum(float(jnp.sum(w**2)) for w in to_weights(task, layers))
-    return float(task.output_cost(jnp.asarray(layers[-1]))) + task.penalty * cost
+    cost = sum(float(np.sum(np.asarray(w) ** 2)) for w in to_weights(task, layers))
+    return float(_output_cost(task, jnp.asarray(layers[-1]))) + task.penalty * cost
+
+
+@eqx.filter_jit
+def _output_cost(task: Regularised, output: Array) -> Array:
+    return task.output_cost(output)
 
 
 class Representations(Task):

@@ -130,8 +130,11 @@ class Regularised(Task):
             found = tuple(np.shape(w)[-2:] for w in parameters)
             if found != self.shapes:
                 raise ValueError(f"The weight matrices of this task have shapes {self.shapes}; received {found}.")
-            parts = [jnp.asarray(w, float) for w in parameters]
-            return jnp.concatenate([w.reshape(*w.shape[:-2], -1) for w in parts], axis=-1)
+            # Outside compiled code NumPy does it: every new shape would be compiled otherwise.
+            outside = not any(isinstance(w, jax.core.Tracer) for w in parameters)
+            parts = [np.asarray(w, float) if outside else jnp.asarray(w, float) for w in parameters]
+            flat = [w.reshape(*w.shape[:-2], -1) for w in parts]
+            return jnp.asarray(np.concatenate(flat, axis=-1)) if outside else jnp.concatenate(flat, axis=-1)
         vector = jnp.asarray(parameters, float)
         if vector.ndim not in (1, 2) or vector.shape[-1] != self.size:
             raise ValueError(f"This task has {self.size} parameters; received an array of shape {vector.shape}.")

@@ -97,7 +97,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     notes = (
         f"λ = {settings['penalty']:g} and Adam, {settings['steps']} steps, are ours: the paper gives neither λ nor rate. Balance is exact "
         "with the force of the constraint Im Z_{ℓ+1}ᵀ ⊂ Im (Z^σ_ℓ)ᵀ and with slopes in [0, 1] at kinks; the two derivatives alone, as "
-        "the paper defines the forces, cancel only where Z^σ_ℓ has rank N, and here its rank is the number of rays."
+        "the paper defines the forces, cancel only where Z^σ_ℓ has rank N, and here its rank is the number of rays. Layer 1 has more rays "
+        "than three, see the share above; how many depends on λ."
     )
     return Measurement(checks, measured, data=data, notes=notes)
 
@@ -141,6 +142,12 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
                 axes.plot(at[:, 0], at[:, 1], ".", color="black", ms=5, zorder=2)
                 for point in at:
                     axes.plot([0, point[0]], [0, point[1]], color="grey", lw=0.5, ls="--", zorder=0)
+            tips = np.concatenate(
+                [at, at + length * a, at + length * r] + ([np.zeros((1, 2))] if what == "neurons" else [])
+            )
+            low, high = tips.min(axis=0), tips.max(axis=0)
+            room = 0.05 * (high - low)
+            axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
             axes.set(title=f"layer {layer}: {what}", xlabel="first principal direction", ylabel="second")
     figure.suptitle("Attraction (green) and repulsion (orange), as they move the layer downhill", fontsize=12)
 
