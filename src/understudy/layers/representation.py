@@ -191,7 +191,7 @@ class Optimised:
 
 
 def optimise(
-    task: Regularised, layers: Sequence[np.ndarray], *, ridges: Sequence[float] = (1e-2, 1e-4, 1e-6, 1e-8)
+    task: Regularised, layers: Sequence[np.ndarray], *, ridges: Sequence[float] = (1e-2, 1e-5, 1e-8)
 ) -> Optimised:
     """Direct minimisation of L^r from Z, the ridge lowered in steps (shares of the mean of K^σ_0's diagonal).
 

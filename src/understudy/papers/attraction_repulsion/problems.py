@@ -27,7 +27,7 @@ def small_problem(seed: int, **changes: Any) -> Regularised:
     return Regularised(x, y, c["hidden"], penalty=c["penalty"], bias=c["bias"], activation=c["activation"])
 
 
-SHAPES = 20
+SHAPES = 10
 """Random networks come in this many shapes: each is compiled once."""
 
 
