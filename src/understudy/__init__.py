@@ -19,6 +19,7 @@ else:
 _HOMES = {
     "Empirical": "understudy.tasks",
     "Population": "understudy.tasks",
+    "Regularised": "understudy.tasks",
     "Sphere": "understudy.tasks",
     "Teacher": "understudy.teachers",
     "TwoLayer": "understudy.networks",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from understudy import activations as activations
     from understudy import dynamics as dynamics
     from understudy import gaussian as gaussian
+    from understudy import layers as layers
     from understudy import points as points
     from understudy import tasks as tasks
     from understudy.fitting import fit as fit
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from understudy.points import certify as certify
     from understudy.tasks import Empirical as Empirical
     from understudy.tasks import Population as Population
+    from understudy.tasks import Regularised as Regularised
     from understudy.tasks import Sphere as Sphere
     from understudy.teachers import Teacher as Teacher
 

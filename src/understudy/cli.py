@@ -10,6 +10,7 @@ import typer
 from understudy.commands.claims import claims
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
+from understudy.commands.layers import layers
 from understudy.commands.reproduce import reproduce
 from understudy.commands.split import split
 from understudy.commands.sweep import sweep
@@ -22,9 +23,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-FIND, CHANGE, PAPERS = "Find and certify", "Change networks", "Papers"
+FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=CHANGE)(split)
 app.command(rich_help_panel=CHANGE)(grow)
 app.command(rich_help_panel=PAPERS)(claims)

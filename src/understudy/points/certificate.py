@@ -15,6 +15,7 @@ from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.matrix_free import lowest_eigenpairs
 from understudy.tasks.empirical import Empirical, squared
 from understudy.tasks.population import Population
+from understudy.tasks.regularised import Regularised
 from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Evaluation, Task
 
@@ -252,6 +253,10 @@ def _kinks(task: Task, vector: np.ndarray) -> list[str]:
     Elsewhere the loss of kinked students is twice continuously differentiable, also where two of them are parallel: G
     depends on their angle φ by cos φ + (sin φ - φ cos φ)/π, of which the last term is O(φ³).
     """
+    if isinstance(task, Regularised) and task.kinked:
+        hidden = np.abs(np.asarray(task.hidden_values(jnp.asarray(vector))))
+        zero = int(np.sum(hidden <= 1e-12 * max(hidden.max(), 1e-300)))
+        return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
     if not isinstance(task, Population) or task.activation.smoothness > 0:
         return []
     w = np.asarray(task.unflatten(jnp.asarray(vector)).incoming)

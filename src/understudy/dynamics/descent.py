@@ -1,0 +1,69 @@
+"""Descent for losses that only want a minimum, not the flow's: batched Adam, then a limited-memory quasi-Newton method.
+
+Both see a task through its value and gradient, so that they serve weights and representations alike.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from understudy.dynamics.sgd import adam
+from understudy.tasks.task import Task
+
+
+@eqx.filter_jit
+def descend(
+    task: Task, vectors: Float[Array, "seeds P"], steps: int | Array = 2000, rate: float = 1e-2
+) -> tuple[Float[Array, "seeds P"], Float[Array, " seeds"]]:
+    """Full-batch Adam on all starts at once; the rate falls as ½(1 + cos), and the best point of each run is kept.
+
+    Returns the points and their losses.
+    """
+    optimizer = adam(rate)
+    slope = jax.vmap(task.value_and_gradient)
+    count = jnp.asarray(steps)
+
+    def body(i: Array, carry: tuple) -> tuple:
+        points, state, best, lowest = carry
+        losses, gradients = slope(points)
+        better = losses < lowest
+        best, lowest = jnp.where(better[:, None], points, best), jnp.where(better, losses, lowest)
+        moved, state = jax.vmap(optimizer.step)(points, state, gradients)
+        share = 0.5 * (1 + jnp.cos(jnp.pi * i / count))
+        return points + share * (moved - points), state, best, lowest
+
+    start = (vectors, jax.vmap(optimizer.init)(vectors), vectors, jnp.full(vectors.shape[0], jnp.inf))
+    points, _, best, lowest = jax.lax.fori_loop(0, count, body, start)
+    losses = jax.vmap(task.value)(points)
+    better = losses < lowest
+    return jnp.where(better[:, None], points, best), jnp.where(better, losses, lowest)
+
+
+@eqx.filter_jit
+def _slope(task: Task, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+    return task.value_and_gradient(vector)
+
+
+def quasi_newton(
+    task: Task, vector: Float[Array, " P"], *, iterations: int = 5000, memory: int = 30, tolerance: float = 1e-12
+) -> tuple[Float[Array, " P"], float, float]:
+    """L-BFGS (SciPy's) down to rounding or `tolerance` on the largest gradient entry.
+
+    Returns the point, its loss and its gradient norm. It copes with kinks, but ends near them rather than on them: see
+    `settle`.
+    """
+
+    def both(x: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = _slope(task, jnp.asarray(x))
+        return float(loss), np.asarray(gradient)
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "ftol": 0.0, "gtol": tolerance}
+    found = minimize(both, np.asarray(vector), jac=True, method="L-BFGS-B", options=options)
+    point = jnp.asarray(found.x)
+    loss, gradient = _slope(task, point)
+    return point, float(loss), float(jnp.linalg.norm(gradient))

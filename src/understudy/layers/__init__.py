@@ -1,0 +1,22 @@
+"""The view inside deep networks with L2 regularisation: representations, covariances, forces, rays, plateau."""
+
+from understudy.layers.alignment import condensed as condensed
+from understudy.layers.alignment import rays as rays
+from understudy.layers.covariance import Membership as Membership
+from understudy.layers.covariance import covariance_loss as covariance_loss
+from understudy.layers.covariance import covariances as covariances
+from understudy.layers.covariance import in_cone as in_cone
+from understudy.layers.forces import LayerForces as LayerForces
+from understudy.layers.forces import back_propagated as back_propagated
+from understudy.layers.forces import forces as forces
+from understudy.layers.frank_wolfe import GlobalMinimum as GlobalMinimum
+from understudy.layers.frank_wolfe import block_gap as block_gap
+from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
+from understudy.layers.plateau import Plateau as Plateau
+from understudy.layers.plateau import detect_plateau as detect_plateau
+from understudy.layers.representation import Representations as Representations
+from understudy.layers.representation import optimise as optimise
+from understudy.layers.representation import project as project
+from understudy.layers.representation import representation_loss as representation_loss
+from understudy.layers.representation import to_representations as to_representations
+from understudy.layers.representation import to_weights as to_weights

@@ -1,0 +1,207 @@
+"""Row `plateau`: the least regularised loss against width falls, then is flat."""
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from understudy.papers.check import at_least, at_most, between
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.measurement import Measurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _teacher_problem(settings: Settings) -> tuple[Any, Any, Any, Any]:
+    """Gaussian inputs and the outputs of a random ReLU network of the given widths, to train and to test."""
+    import numpy as np
+
+    rng = np.random.default_rng(11)
+    widths = settings["teacher"]
+    matrices = [rng.normal(size=(o, i)) / np.sqrt(i) for i, o in itertools.pairwise(widths)]
+
+    def outputs(x: Any) -> Any:
+        for w in matrices[:-1]:
+            x = np.sqrt(2) * np.maximum(x @ w.T, 0)
+        return x @ matrices[-1].T
+
+    x, test = (rng.normal(size=(settings["samples"], widths[0])) for _ in range(2))
+    return x, outputs(x), test, outputs(test)
+
+
+def _mnist_problem(samples: int) -> tuple[Any, Any, Any, Any]:
+    import numpy as np
+
+    from understudy.data import mnist
+
+    data = mnist()
+    one_hot = np.eye(10)
+    train, test = (x[:samples].reshape(samples, -1) / 255.0 for x in (data.x_train, data.x_test))
+    return train, one_hot[data.y_train[:samples].astype(int)], test, one_hot[data.y_test[:samples].astype(int)]
+
+
+def _curve(problem: Any, cost: str, penalty: float, settings: Settings, tell: Any) -> tuple[Any, Any]:
+    """Losses (widths × seeds) after training, and the test cost of the best run of each width."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from understudy.dynamics.descent import descend, quasi_newton
+    from understudy.tasks.regularised import Regularised
+
+    x, y, x_test, y_test = problem
+    losses, tests = [], []
+    for width in settings["widths"]:
+        tell(width)
+        full = Regularised(x, y, (width, width), penalty=penalty, cost=cost)
+        task, lift = full.reduced()
+        seeds = range(settings["seeds"])
+        points, _ = descend(task, task.starts(seeds), settings["steps"], settings["rate"])
+        ended = [quasi_newton(task, p, iterations=settings["polish"]) for p in points]
+        losses.append([loss for _, loss, _ in ended])
+        best = full.network(lift(ended[int(np.argmin(losses[-1]))][0]))
+        guessed = best(jnp.asarray(x_test), full.activation)
+        tests.append(float(jnp.mean(jax.vmap(full.cost)(guessed, jnp.asarray(y_test)))))
+    return np.array(losses), np.array(tests)
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    from understudy.layers.plateau import detect_plateau
+
+    runs = [("teacher", _teacher_problem(settings["teacher_task"]), "squared", settings["teacher_task"])]
+    mnist = settings["mnist_task"]
+    runs += [
+        ("MNIST", _mnist_problem(mnist["samples"]), "cross-entropy", mnist | {"penalty": p}) for p in mnist["penalties"]
+    ]
+    total = sum(len(task["widths"]) for *_, task in runs)
+    done = 0
+    checks: list[Any] = []
+    measured: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    for i, (name, problem, cost, task) in enumerate(runs):
+
+        def tell(width: int, name: str = name, task: Any = task) -> None:
+            nonlocal done
+            progress(done / total, f"{name}, λ = {task['penalty']:g}, width {width}")
+            done += 1
+
+        losses, tests = _curve(problem, cost, task["penalty"], task, tell)
+        found = detect_plateau(task["widths"], losses)
+        label = f"{name}, λ = {task['penalty']:g}"
+        best = losses.min(axis=1)
+        start = np.inf if found.start is None else found.start
+        beyond = best[np.asarray(task["widths"]) >= start]
+        checks += [
+            at_most(f"{label}: start of the plateau against N(N + 1) = {len(problem[0]) * (len(problem[0]) + 1)}",
+                    start, bound=len(problem[0])),
+            between(f"{label}: start of the plateau", start, low=task["expected"][0], high=task["expected"][1]),
+            at_least(f"{label}: widest narrow loss over the level", best[0] / found.level, bound=1.1),
+            at_most(f"{label}: best losses beyond the start over the level", beyond / found.level, bound=1.1),
+        ]  # fmt: skip
+        measured[label] = {
+            "start": found.start,
+            "bracket": None if found.bracket is None else list(found.bracket),
+            "interval of 90 %": None if found.interval is None else list(found.interval),
+            "level": found.level,
+        }
+        data |= {
+            f"widths{i}": np.array(task["widths"]),
+            f"losses{i}": losses,
+            f"tests{i}": tests,
+            f"start{i}": np.array([-1 if found.start is None else found.start, *(found.interval or (-1, -1))]),
+        }
+    data["labels"] = np.array(list(measured))
+    notes = (
+        "Rule: the least width whose running minimum is within 2 % of the one at the largest width, at least three widths beyond. The "
+        "teacher's weights are N(0, 2/fan-in), the last layer's N(0, 1/fan-in); its scale and both λ on MNIST are not in the paper's text. "
+        "Adam on the whole batch, then L-BFGS; no run is known to be a global minimum."
+    )
+    return Measurement(checks, measured, data=data, notes=notes)
+
+
+def _figure(measurement: Measurement, figure: "Figure") -> None:
+    import numpy as np
+
+    data = measurement.data
+    labels = [str(x) for x in data["labels"]]
+    figure.set_size_inches(10, 4.2)
+    panels = dict(zip(("teacher", "MNIST"), figure.subplots(1, 2), strict=True))
+    for i, label in enumerate(labels):
+        axes = panels[label.split(",")[0]]
+        colour = f"C{i}"
+        widths, losses = np.asarray(data[f"widths{i}"]), np.asarray(data[f"losses{i}"])
+        short = label.split(", ")[1]
+        axes.loglog(widths, losses.min(axis=1), "o-", color=colour, ms=4, label=f"training, {short}")
+        axes.loglog(np.repeat(widths, losses.shape[1]), losses.ravel(), ".", color=colour, ms=3, alpha=0.5)
+        axes.loglog(widths, data[f"tests{i}"], "--", color=colour, lw=1.2, label=f"test, {short}")
+        start, low, high = (int(x) for x in data[f"start{i}"])
+        if start > 0:
+            axes.axvline(start, color=colour, lw=1, ls=":")
+            axes.axvspan(low * 0.97, high * 1.03, color=colour, alpha=0.12, lw=0)
+    for name, axes in panels.items():
+        axes.set(xlabel="width of both hidden layers", ylabel="loss", title=f"{name} (dotted: start of the plateau)")
+        axes.legend(fontsize=8)
+
+
+CLAIM = Claim(
+    paper="attraction-repulsion",
+    id="plateau",
+    where="Prop. 6, 7, Fig. 2, App. A",
+    statement=(
+        "The least regularised loss falls with the width and then stays: on MNIST and on a teacher's data the plateau starts around 10, "
+        "long before N(N + 1)."
+    ),
+    paper_value="start around 10 in both settings (N = 1000, L = 3)",
+    measured_by="Best of several runs at each width; the start by a stated rule, with the bracket of widths and an interval over seeds.",
+    tolerance="start between 5 and 20 at the paper's scale",
+    tolerance_reason="'Around 10' is read off a logarithmic axis: half to double. Quick: about half to double the teacher's width, 3, and no more than classes.",
+    quick={
+        "teacher_task": {
+            "teacher": [8, 3, 3, 3],
+            "samples": 100,
+            "penalty": 1e-3,
+            "widths": [1, 2, 3, 5, 8],
+            "seeds": 3,
+            "steps": 1000,
+            "rate": 2e-2,
+            "polish": 150,
+            "expected": [2, 6],
+        },
+        "mnist_task": {
+            "samples": 60,
+            "penalties": [1e-2, 3e-3],
+            "widths": [1, 2, 4, 8, 12],
+            "seeds": 1,
+            "steps": 600,
+            "rate": 1e-2,
+            "polish": 100,
+            "expected": [2, 8],
+        },
+    },
+    full={
+        "teacher_task": {
+            "teacher": [50, 10, 10, 10],
+            "samples": 1000,
+            "penalty": 1e-6,
+            "widths": [2, 4, 6, 8, 10, 12, 16, 24, 40],
+            "seeds": 3,
+            "steps": 8000,
+            "rate": 1e-2,
+            "polish": 2000,
+            "expected": [5, 20],
+        },
+        "mnist_task": {
+            "samples": 1000,
+            "penalties": [1e-3, 1e-4],
+            "widths": [2, 4, 6, 8, 10, 14, 20, 40],
+            "seeds": 1,
+            "steps": 2000,
+            "rate": 5e-3,
+            "polish": 300,
+            "expected": [5, 20],
+        },
+    },
+    measure=_measure,
+    figure=_figure,
+)

@@ -1,0 +1,62 @@
+"""The figure of `understudy layers`: covariances, spectra and the forces on every hidden layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.plots.style import COLOURS, house_style, save
+
+
+def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], out: Path) -> list[Path]:
+    """Draw and save, one row of panels a hidden layer."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(11, 3.4 * len(rows)), layout="constrained")
+        panels = figure.subplots(len(rows), 3, squeeze=False)
+        for axes, row in zip(panels, rows, strict=True):
+            number = row["layer"]
+            gram = arrays[f"K_activated{number}"]
+            image = axes[0].imshow(gram, cmap="viridis")
+            axes[0].grid(False)
+            axes[0].set(title=f"layer {number}: covariance of activations", xlabel="input", ylabel="input")
+            figure.colorbar(image, ax=axes[0], shrink=0.85)
+            _spectra(axes[1], arrays[f"K{number}"], gram, row)
+            _forces(axes[2], arrays[f"Z{number}"], arrays[f"attraction{number}"], arrays[f"repulsion{number}"], row)
+        return save(figure, Path(out) / "layers")
+
+
+def _spectra(axes: Any, plain: np.ndarray, activated: np.ndarray, row: dict[str, Any]) -> None:
+    for gram, name, marker, colour in ((plain, "K", "o", COLOURS[0]), (activated, "Kσ", "s", COLOURS[1])):
+        values = np.linalg.eigvalsh(gram)[::-1]
+        shown = np.maximum(values / max(values[0], 1e-300), 1e-17)
+        axes.semilogy(np.arange(1, len(shown) + 1), shown, marker, ms=4, color=colour, label=name)
+    axes.axhline(1e-12, color="black", lw=0.8, ls="--")
+    title = f"ranks {row['rank']} and {row['rank_activated']}; {row['rays']} rays of {row['neurons']} neurons"
+    axes.set(xlabel="index", ylabel="eigenvalue / largest", title=title)
+    axes.legend()
+
+
+def _forces(axes: Any, z: np.ndarray, attraction: np.ndarray, repulsion: np.ndarray, row: dict[str, Any]) -> None:
+    """Neurons and the forces on them in the plane of the two leading directions, through the origin."""
+    plane = np.linalg.svd(z, full_matrices=False)[2][:2].T
+    if plane.shape[1] < 2:
+        plane = np.concatenate([plane, np.zeros_like(plane)], axis=1)
+    at, pull, push = z @ plane, -attraction @ plane, -repulsion @ plane
+    largest = max(np.abs(pull).max(), np.abs(push).max(), 1e-300)
+    length = 0.25 * np.abs(at).max() / largest
+    style = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
+    axes.quiver(
+        at[:, 0], at[:, 1], length * pull[:, 0], length * pull[:, 1], color=COLOURS[2], label="attraction", **style
+    )
+    axes.quiver(
+        at[:, 0], at[:, 1], length * push[:, 0], length * push[:, 1], color=COLOURS[1], label="repulsion", **style
+    )
+    axes.plot(at[:, 0], at[:, 1], ".", color="black")
+    reach = 1.35 * np.abs(at).max()
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    axes.set(xlabel="first direction", ylabel="second", title=f"neurons; imbalance {row['imbalance']:.1e}")
+    axes.legend(fontsize=8)

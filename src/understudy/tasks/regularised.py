@@ -1,0 +1,331 @@
+"""The L2-regularised loss of a fully connected network of any depth on finite data.
+
+Notation of Jacot, Golikov, Hongler, Gabriel 2022 ("attraction-repulsion"), Section 2: Z_ℓ = W_ℓ Z^σ_{ℓ-1} are the
+pre-activations of all N inputs (n_ℓ × N), Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ) the activations with a constant row β, and
+L_λ(W) = C(Z_L) + λ Σ_ℓ ‖W_ℓ‖².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy import activations
+from understudy.activations import Activation, PiecewiseLinear
+from understudy.networks import Deep
+from understudy.tasks.empirical import Cost, squared
+from understudy.tasks.task import Task
+
+Weights = tuple[Float[Array, "*batch _ _"], ...]
+
+
+def cross_entropy(prediction: Array, target: Array) -> Array:
+    """log Σ_o exp f_o - Σ_o y_o f_o for one sample; `target` holds probabilities (one-hot for a class)."""
+    return jax.nn.logsumexp(prediction) - jnp.dot(target, prediction)
+
+
+COSTS: dict[str, Cost] = {"squared": squared, "cross-entropy": cross_entropy}
+
+
+class Regularised(Task):
+    """L_λ(W) = Σ_s p_s cost(f_W(x_s), y_s) + λ Σ_ℓ ‖W_ℓ‖², p_s = 1/N unless sample weights are given.
+
+    **Arguments**
+
+    - `inputs` (N, n_0), `targets` (N, n_L): the data; targets of the cross-entropy may be class labels (N,).
+    - `hidden`: widths n_1 … n_{L-1} of the hidden layers.
+    - `penalty`: λ > 0.
+    - `bias`: β, the constant row of every activation. With β = 0 the weight matrices have no column for it.
+    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"`, or a convex function of one prediction and target.
+
+    Parameters are the tuple (W_1, …, W_L), W_ℓ of shape (n_ℓ, n_{ℓ-1} + 1), the last column multiplying β.
+
+    **Reference**: attraction-repulsion, Section 2.1.
+
+    >>> task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1, bias=0.0)
+    >>> float(task.loss((jnp.zeros((2, 1)), jnp.zeros((1, 2)))))
+    1.0
+    """
+
+    entry: Float[Array, "c N"]
+    targets: Float[Array, "N m"]
+    sample_weights: Float[Array, " N"]
+    penalty: float
+    bias: float = eqx.field(static=True)
+    widths: tuple[int, ...] = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
+    cost: Cost = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: Any,
+        targets: Any,
+        hidden: Sequence[int],
+        *,
+        penalty: float,
+        bias: float = 1.0,
+        activation: str | Activation = "relu",
+        cost: str | Cost = "squared",
+        weights: Any = None,
+    ):
+        x = np.asarray(inputs, float)
+        if isinstance(cost, str) and cost not in COSTS:
+            raise ValueError(f"cost is 'squared', 'cross-entropy' or a function; received {cost!r}.")
+        y = np.asarray(targets)
+        if y.ndim == 1:
+            y = _one_hot(y) if cost == "cross-entropy" else y[:, None]
+        y = np.asarray(y, float)
+        if x.ndim != 2 or y.ndim != 2 or len(x) == 0 or len(x) != len(y):
+            raise ValueError(
+                f"Data are inputs (N, d) and targets (N, m) with N ≥ 1; received shapes {x.shape} and {y.shape}."
+            )
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+            raise ValueError("Inputs and targets must be finite; received NaN or infinite entries.")
+        if not hidden or any(int(n) < 1 for n in hidden):
+            raise ValueError(f"At least one hidden layer of at least one neuron is needed; received {tuple(hidden)}.")
+        if not (np.isfinite(penalty) and penalty > 0):
+            raise ValueError(f"The penalty λ must be positive; received {penalty!r}.")
+        if not (np.isfinite(bias) and bias >= 0):
+            raise ValueError(f"The bias β must be zero or positive; received {bias!r}.")
+        p = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, float)
+        if p.shape != (len(x),) or not np.all(p >= 0):
+            raise ValueError(f"{len(x)} samples need {len(x)} weights ≥ 0; received {weights!r}.")
+        rows = [x.T, np.full((1, len(x)), bias)] if bias else [x.T]
+        self.entry = jnp.asarray(np.concatenate(rows))
+        self.targets, self.sample_weights = jnp.asarray(y), jnp.asarray(p)
+        self.penalty, self.bias = float(penalty), float(bias)
+        self.widths = (x.shape[1], *(int(n) for n in hidden), y.shape[1])
+        self.activation = activations.get(activation)
+        self.cost = COSTS[cost] if isinstance(cost, str) else cost
+
+    @property
+    def depth(self) -> int:
+        """Number L of weight matrices."""
+        return len(self.widths) - 1
+
+    @property
+    def samples(self) -> int:
+        """Number N of inputs."""
+        return self.entry.shape[1]
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """Shapes of W_1 … W_L."""
+        extra = 1 if self.bias else 0
+        columns = (self.entry.shape[0], *(n + extra for n in self.widths[1:-1]))
+        return tuple(zip(self.widths[1:], columns, strict=True))
+
+    @property
+    def size(self) -> int:
+        return sum(rows * columns for rows, columns in self.shapes)
+
+    def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        if isinstance(parameters, (tuple, list)):
+            found = tuple(np.shape(w)[-2:] for w in parameters)
+            if found != self.shapes:
+                raise ValueError(f"The weight matrices of this task have shapes {self.shapes}; received {found}.")
+            # Outside compiled code NumPy does it: every new shape would be compiled otherwise.
+            outside = not any(isinstance(w, jax.core.Tracer) for w in parameters)
+            parts = [np.asarray(w, float) if outside else jnp.asarray(w, float) for w in parameters]
+            flat = [w.reshape(*w.shape[:-2], -1) for w in parts]
+            return jnp.asarray(np.concatenate(flat, axis=-1)) if outside else jnp.concatenate(flat, axis=-1)
+        vector = jnp.asarray(parameters, float)
+        if vector.ndim not in (1, 2) or vector.shape[-1] != self.size:
+            raise ValueError(f"This task has {self.size} parameters; received an array of shape {vector.shape}.")
+        return vector
+
+    def unflatten(self, vector: Float[Array, "*batch P"]) -> Weights:
+        ends = np.cumsum([rows * columns for rows, columns in self.shapes])[:-1]
+        parts = jnp.split(vector, ends, axis=-1)
+        return tuple(w.reshape(*w.shape[:-1], *shape) for w, shape in zip(parts, self.shapes, strict=True))
+
+    def activate(
+        self,
+        hidden: Float[Array, "n N"],
+        gate: Float[Array, "n N"] | None = None,
+        offset: Float[Array, "n N"] | None = None,
+    ) -> Float[Array, "_ N"]:
+        """Z^σ = (σ(Z); β 1ᵀ). With a `gate` s, slope·z + kink·|z| becomes slope·z + kink·(s∘z + offset)."""
+        if gate is None:
+            active = self.activation(hidden)
+        else:
+            slope, kink = self.slopes
+            active = slope * hidden + kink * (gate * hidden + (0.0 if offset is None else offset))
+        return jnp.concatenate([active, jnp.full((1, self.samples), self.bias)]) if self.bias else active
+
+    def activate_smoothed(self, hidden: Float[Array, "n N"], width: float | Float[Array, ""]) -> Float[Array, "_ N"]:
+        """Z^σ with slope·z + kink·|z| replaced by slope·z + kink·√(z² + width²)."""
+        slope, kink = self.slopes
+        active = slope * hidden + kink * jnp.sqrt(hidden**2 + width**2)
+        return jnp.concatenate([active, jnp.full((1, self.samples), self.bias)]) if self.bias else active
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """(slope, kink) of a piecewise linear activation."""
+        if not isinstance(self.activation, PiecewiseLinear):
+            raise TypeError(f"{self.activation.name} has no kinks: only piecewise linear activations have gates.")
+        return self.activation.slope, self.activation.kink
+
+    def representations(self, vector: Float[Array, " P"]) -> tuple[Float[Array, "_ N"], ...]:
+        """Φ(W) = (Z_1, …, Z_L), traceable."""
+        return self._propagate(vector)
+
+    def _propagate(self, vector: Array, gates: Array | None = None, offsets: Array | None = None) -> tuple[Array, ...]:
+        found, active = [], self.entry
+        gate = None if gates is None else self.split_hidden(gates)
+        offset = None if offsets is None else self.split_hidden(offsets)
+        for layer, matrix in enumerate(self.unflatten(vector)):
+            found.append(matrix @ active)
+            if layer < self.depth - 1:
+                active = self.activate(
+                    found[-1], None if gate is None else gate[layer], None if offset is None else offset[layer]
+                )
+        return tuple(found)
+
+    def output_cost(self, output: Float[Array, "m N"]) -> Float[Array, ""]:
+        """C(Z_L) = Σ_s p_s cost(column s, y_s)."""
+        return self.sample_weights @ jax.vmap(self.cost)(output.T, self.targets)
+
+    def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        return self.output_cost(self.representations(vector)[-1]) + self.penalty * jnp.dot(vector, vector)
+
+    # Where the loss has kinks -----------------------------------------------------------------------------------------
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the loss has kinks, at zero pre-activations of hidden neurons."""
+        return isinstance(self.activation, PiecewiseLinear) and self.activation.kink != 0
+
+    def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
+        """All hidden pre-activations as one vector: the loss is smooth where none of them is zero."""
+        return jnp.concatenate([z.ravel() for z in self.representations(vector)[:-1]])
+
+    def split_hidden(self, values: Float[Array, " H"]) -> tuple[Float[Array, "_ N"], ...]:
+        """A vector over hidden pre-activations as one n_ℓ × N matrix a layer."""
+        sizes = [n * self.samples for n in self.widths[1:-1]]
+        parts = jnp.split(values, np.cumsum(sizes)[:-1])
+        return tuple(p.reshape(-1, self.samples) for p in parts)
+
+    def gated_value(
+        self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
+    ) -> Float[Array, ""]:
+        """The loss with |z| replaced by s·z + e: smooth, and the loss itself where the gates are s = sign z and e = 0.
+
+        The derivative with respect to the offset e is the force on |z|: how strongly the loss is kinked there.
+        """
+        output = self._propagate(vector, gates, offsets)[-1]
+        return self.output_cost(output) + self.penalty * jnp.dot(vector, vector)
+
+    def gated_hidden(self, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " H"]:
+        """Hidden pre-activations of the gated network."""
+        return jnp.concatenate([z.ravel() for z in self._propagate(vector, gates)[:-1]])
+
+    def dead(self, vector: Float[Array, " P"], share: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:
+        """Which parameters (P,) and hidden pre-activations (H,) belong to dead neurons.
+
+        Dead: the product of incoming and outgoing norm is at most `share` of the largest in the layer.
+        """
+        weights = [np.asarray(w) for w in self.unflatten(vector)]
+        masks = [np.zeros(w.shape, bool) for w in weights]
+        hidden = []
+        for layer, width in enumerate(self.widths[1:-1]):
+            product = np.linalg.norm(weights[layer], axis=1) * np.linalg.norm(weights[layer + 1][:, :width], axis=0)
+            gone = product <= share * product.max()
+            masks[layer][gone] = True
+            masks[layer + 1][:, :width][:, gone] = True
+            hidden.append(np.repeat(gone, self.samples))
+        return np.concatenate([m.ravel() for m in masks]), np.concatenate(hidden)
+
+    def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
+        """The loss with |z| replaced by √(z² + width²) in every hidden neuron."""
+        active, output = self.entry, self.entry
+        for layer, matrix in enumerate(self.unflatten(vector)):
+            output = matrix @ active
+            if layer < self.depth - 1:
+                active = self.activate_smoothed(output, width)
+        return self.output_cost(output) + self.penalty * jnp.dot(vector, vector)
+
+    # Ways to other forms ----------------------------------------------------------------------------------------------
+
+    def network(self, parameters: Any) -> Deep:
+        """The same function as a network with ordinary biases b_ℓ = β W_ℓ[:, last] (not for a reduced task)."""
+        if self.entry.shape[0] != self.widths[0] + (1 if self.bias else 0):
+            raise ValueError("A reduced task works in rotated coordinates: lift its parameters to the full task first.")
+        weights = self.unflatten(self.flatten(parameters))
+        if not self.bias:
+            return Deep(weights, tuple(jnp.zeros(w.shape[0]) for w in weights))
+        return Deep(tuple(w[:, :-1] for w in weights), tuple(self.bias * w[:, -1] for w in weights))
+
+    def reduced(self) -> tuple[Regularised, Callable[[Any], Weights]]:
+        """The same problem with at most N rows at the entry, and the way back to parameters of this task.
+
+        Rows of W_1 orthogonal to the data only cost (W̃_1 of Section 3.1), so with Z^σ_0 = QR the minima are those of
+        the problem with entry R, and W_1 = W'_1 Qᵀ.
+        """
+        entry = np.asarray(self.entry)
+        basis, singular, _ = np.linalg.svd(entry, full_matrices=False)
+        basis = basis[:, singular > 1e-13 * singular[0]]
+        if basis.shape[1] == entry.shape[0]:
+            return self, lambda parameters: self.unflatten(self.flatten(parameters))
+        smaller = eqx.tree_at(lambda t: t.entry, self, jnp.asarray(basis.T @ entry))
+
+        def lift(parameters: Any) -> Weights:
+            first, *others = smaller.unflatten(smaller.flatten(parameters))
+            return (first @ jnp.asarray(basis.T), *others)
+
+        return smaller, lift
+
+    def starts(self, seeds: Sequence[int], scale: float = 1.0) -> Float[Array, "seeds P"]:
+        """Random starts: W_ℓ with entries N(0, scale² · 2/(n_{ℓ-1} + n_ℓ)), one a seed."""
+        rows = []
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            parts = [scale * np.sqrt(2 / sum(shape)) * rng.normal(size=shape) for shape in self.shapes]
+            rows.append(np.concatenate([p.ravel() for p in parts]))
+        return jnp.asarray(np.stack(rows))
+
+    def widened(self, parameters: Any, hidden: Sequence[int]) -> tuple[Regularised, Float[Array, " P"]]:
+        """The task with wider hidden layers, and the same network in it with dead neurons added (Prop. 6's proof)."""
+        if len(hidden) != self.depth - 1 or any(new < old for new, old in zip(hidden, self.widths[1:-1], strict=True)):
+            raise ValueError(f"Hidden widths {self.widths[1:-1]} can only grow; received {tuple(hidden)}.")
+        return self._resized(parameters, [np.arange(n) for n in self.widths[1:-1]], [int(n) for n in hidden])
+
+    def narrowed(self, parameters: Any, kept: Sequence[np.ndarray]) -> tuple[Regularised, Float[Array, " P"]]:
+        """The task with only the hidden neurons `kept` (indices, one array a layer), and the network without the others."""
+        return self._resized(parameters, [np.asarray(k, int) for k in kept], [len(k) for k in kept])
+
+    def _resized(
+        self, parameters: Any, kept: list[np.ndarray], hidden: list[int]
+    ) -> tuple[Regularised, Float[Array, " P"]]:
+        other = _with_widths(self, (self.widths[0], *hidden, self.widths[-1]))
+        old = [np.asarray(w) for w in self.unflatten(self.flatten(parameters))]
+        new = [np.zeros(shape) for shape in other.shapes]
+        for layer, (source, goal) in enumerate(zip(old, new, strict=True)):
+            rows = kept[layer] if layer < self.depth - 1 else np.arange(source.shape[0])
+            if layer == 0:
+                goal[: len(rows)] = source[rows]
+                continue
+            columns = kept[layer - 1]
+            goal[: len(rows), : len(columns)] = source[np.ix_(rows, columns)]
+            if self.bias:
+                goal[: len(rows), -1] = source[rows, -1]
+        return other, other.flatten(tuple(new))
+
+
+def _with_widths(task: Regularised, widths: tuple[int, ...]) -> Regularised:
+    """A copy with other hidden widths (a static field, which `eqx.tree_at` does not reach)."""
+    copy = object.__new__(Regularised)
+    for name in Regularised.__dataclass_fields__:
+        object.__setattr__(copy, name, widths if name == "widths" else getattr(task, name))
+    return copy
+
+
+def _one_hot(labels: np.ndarray) -> np.ndarray:
+    classes = np.unique(labels)
+    return (labels[:, None] == classes[None, :]).astype(float)

@@ -1,0 +1,115 @@
+"""The regularised loss against a plain loop, its derivatives, reduction, widening, and bad input."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import understudy as us
+from understudy.tasks.regularised import Regularised
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
+
+
+def plain_loss(task, vector, x, y, cost):
+    """The loss one sample at a time, with NumPy."""
+    total = 0.0
+    weights = [np.asarray(w) for w in task.unflatten(vector)]
+    bias = [task.bias] if task.bias else []
+    for row, target in zip(x, y, strict=True):
+        active = np.concatenate([row, bias])
+        for i, w in enumerate(weights):
+            z = w @ active
+            active = np.concatenate([np.maximum(z, 0), bias]) if i < len(weights) - 1 else z
+        if cost == "squared":
+            total += np.sum((active - target) ** 2)
+        else:
+            total += np.log(np.sum(np.exp(active))) - active @ target
+    return total / len(x) + task.penalty * float(np.sum(np.asarray(vector) ** 2))
+
+
+@pytest.mark.parametrize("cost", ["squared", "cross-entropy"])
+@pytest.mark.parametrize("bias", [0.0, 0.7])
+@pytest.mark.parametrize("hidden", [(4,), (3, 4)])
+def test_loss_is_the_plain_one_and_the_network_the_same_function(cost, bias, hidden):
+    targets = Y if cost == "squared" else np.eye(2)[[0, 1, 1, 0, 1]]
+    task = Regularised(X, targets, hidden, penalty=0.1, bias=bias, cost=cost)
+    vector = task.starts([3])[0]
+    assert float(task.loss(vector)) == pytest.approx(plain_loss(task, vector, X, targets, cost), rel=1e-14)
+    outputs = task.network(vector)(jnp.asarray(X), "relu")
+    np.testing.assert_allclose(outputs.T, task.representations(vector)[-1], atol=1e-14)
+
+
+def test_derivatives_by_differences():
+    task = Regularised(X, Y, (3, 3), penalty=0.1, activation="tanh")
+    vector = np.asarray(task.starts([1])[0])
+    direction = np.random.default_rng(2).normal(size=task.size)
+    h = 1e-5  # differences of order h² ≈ 1e-10, rounding eps/h ≈ 2e-11
+    slope = (float(task.loss(vector + h * direction)) - float(task.loss(vector - h * direction))) / (2 * h)
+    assert float(task.gradient(vector) @ direction) == pytest.approx(slope, abs=1e-8)
+    bend = (task.gradient(vector + h * direction) - task.gradient(vector - h * direction)) / (2 * h)
+    np.testing.assert_allclose(task.hessian(vector) @ direction, bend, atol=1e-7)
+
+
+def test_gates_offsets_and_smoothing():
+    task = Regularised(X, Y, (3, 3), penalty=0.1)
+    vector = task.starts([1])[0]
+    hidden = task.hidden_values(vector)
+    zero = jnp.zeros_like(hidden)
+    loss = float(task.loss(vector))
+    assert float(task.gated_value(vector, jnp.sign(hidden), zero)) == pytest.approx(loss, rel=1e-14)
+    np.testing.assert_allclose(task.gated_hidden(vector, jnp.sign(hidden)), hidden, atol=1e-14)
+    assert float(task.smoothed_value(vector, 1e-9)) == pytest.approx(loss, rel=1e-12)
+    assert abs(float(task.smoothed_value(vector, 1e-1)) - loss) > 1e-5
+
+
+def test_reduction_keeps_losses_and_wide_inputs_lift():
+    x = np.random.default_rng(1).normal(size=(4, 9))
+    full = Regularised(x, Y[:4], (3,), penalty=0.2)
+    task, lift = full.reduced()
+    assert task.entry.shape == (4, 4)
+    vector = task.starts([0])[0]
+    assert float(full.loss(lift(vector))) == pytest.approx(float(task.loss(vector)), rel=1e-13)
+    with pytest.raises(ValueError, match="lift its parameters"):
+        task.network(vector)
+
+
+def test_widening_keeps_function_and_norm_and_narrowing_undoes_it():
+    task = Regularised(X, Y, (2, 3), penalty=0.2)
+    vector = task.starts([0])[0]
+    wide, bigger = task.widened(vector, (4, 5))
+    assert float(wide.loss(bigger)) == pytest.approx(float(task.loss(vector)), rel=1e-14)
+    narrow, back = wide.narrowed(bigger, [np.arange(2), np.arange(3)])
+    assert narrow.widths == task.widths
+    np.testing.assert_array_equal(back, vector)
+    parameters, hidden = wide.dead(bigger)
+    assert hidden.sum() == (2 + 2) * 5
+    assert parameters.sum() == wide.size - task.size
+    with pytest.raises(ValueError, match="can only grow"):
+        task.widened(vector, (1, 3))
+
+
+def test_certificates_refuse_kinks():
+    task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (1,), penalty=0.1, bias=0.0)
+    found = us.certify(task, jnp.zeros(2))
+    assert found.kind == "unconverged"
+    assert "kinks" in found.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"penalty": 0.0}, "penalty λ must be positive; received 0.0"),
+        ({"bias": -1.0}, "bias β must be zero or positive"),
+        ({"hidden": ()}, "At least one hidden layer"),
+        ({"cost": "hinge"}, "cost is 'squared', 'cross-entropy' or a function; received 'hinge'"),
+        ({"targets": Y[:3]}, "received shapes"),
+        ({"weights": [1.0]}, "5 samples need 5 weights"),
+    ],
+)
+def test_bad_input(changes, message):
+    options = {"inputs": X, "targets": Y, "hidden": (2,), "penalty": 0.1} | changes
+    with pytest.raises(ValueError, match=message):
+        Regularised(options.pop("inputs"), options.pop("targets"), options.pop("hidden"), **options)
+    with pytest.raises(ValueError, match="shapes"):
+        Regularised(X, Y, (2,), penalty=0.1).flatten((np.zeros((2, 2)), np.zeros((2, 3))))
