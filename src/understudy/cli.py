@@ -9,6 +9,7 @@ import typer
 
 from understudy.commands.claims import claims
 from understudy.commands.fit import fit
+from understudy.commands.merge import merge
 from understudy.commands.reproduce import reproduce
 from understudy.commands.sweep import sweep
 
@@ -20,9 +21,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-FIND, PAPERS = "Find and certify", "Papers"
+FIND, CHANGE, PAPERS = "Find and certify", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=CHANGE)(merge)
 app.command(rich_help_panel=PAPERS)(claims)
 app.command(rich_help_panel=PAPERS)(reproduce)
 
