@@ -68,6 +68,7 @@ def _counts(axes: Any, layers: tuple[LayerMerge, ...]) -> None:
         axes.bar_label(bars, fontsize=9)
     axes.set_xticks(place, [str(layer.layer) for layer in layers])
     axes.margins(y=0.25)
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="x", visible=False)
     axes.set(xlabel="hidden layer", ylabel="neurons", title="Neurons")
     axes.legend(fontsize=9, loc="upper right", ncols=2)

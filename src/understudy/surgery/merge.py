@@ -32,6 +32,9 @@ PROBES = 1000
 """Standard normal inputs on which a change of function is measured where no data are given."""
 
 
+Groups = list[tuple[int, ...]]
+
+
 @dataclass(frozen=True)
 class LayerMerge:
     """What happened to one hidden layer: sizes, the groups that became one neuron each, and the neurons removed (old indices)."""
@@ -117,7 +120,7 @@ def merge(
         raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 1; received {tolerance!r}.")
     weights, biases = _unpack(network)
     data = None if inputs is None else _checked(inputs, weights[0].shape[1])
-    old = [[(i,) for i in range(len(w))] for w in weights[:-1]]
+    old: list[Groups] = [[(i,) for i in range(len(w))] for w in weights[:-1]]
     silent: list[list[int]] = [[] for _ in weights[:-1]]
     changed = True
     while changed:  # merging a layer shortens the outgoing vectors of the one below it, and may silence a neuron there
@@ -167,9 +170,6 @@ def compare(
         gap / size if size else gap,
         "probes" if data is None else "data",
     )
-
-
-Groups = list[tuple[int, ...]]
 
 
 def _merge_layer(

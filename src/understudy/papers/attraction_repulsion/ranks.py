@@ -180,7 +180,7 @@ CLAIM = Claim(
     quick={"sizes": [4, 6, 8], "starts": 10, "graphs": 20, "vertices": 8, "inputs": [2, 3, 4], "networks": 3},
     full={
         "sizes": [4, 6, 8, 10],
-        "starts": 100,
+        "starts": 50,
         "graphs": 200,
         "vertices": 12,
         "inputs": [2, 3, 4, 5, 6, 8],
