@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from understudy.activations import Activation
 from understudy.networks import Deep, TwoLayer
-from understudy.surgery.merge import LayerMerge, Merged, _checked, _pack, _require_homogeneous, _unpack, compare
+from understudy.surgery.merge import LayerMerge, Merged, compare
+from understudy.surgery.parts import check_inputs, pack, require_homogeneous, unpack
 from understudy.theory.ranks import activate, reduce_representation
 
 
@@ -27,9 +28,9 @@ def reduce_by_covariance(
     Off the data its function is another one. `rcond` is where singular values of activations count as zero in the pseudo-inverses;
     the outputs are as exact as the activations of the layers are well conditioned, and the report says how exact.
     """
-    sigma = _require_homogeneous(activation)
-    weights, biases = _unpack(network)
-    x = _checked(inputs, weights[0].shape[1])
+    sigma = require_homogeneous(activation)
+    weights, biases = unpack(network)
+    x = check_inputs(inputs, weights[0].shape[1])
     beta = float(isinstance(network, Deep))  # a two-layer network has no biases, which is β = 0
     before = after = _with_bias(x.T, beta)
     new_weights, new_biases, layers = [], [], []
@@ -43,7 +44,7 @@ def reduce_by_covariance(
         if hidden:
             layers.append(LayerMerge(r + 1, len(w), len(rows), (), ()))
             before, after = _with_bias(activate(sigma, z), beta), _with_bias(activate(sigma, rows), beta)
-    reduced = _pack(network, new_weights, new_biases)
+    reduced = pack(network, new_weights, new_biases)
     return Merged(reduced, compare(network, reduced, sigma, tuple(layers), x))
 
 

@@ -19,18 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy import activations
 from understudy.activations import Activation
 from understudy.networks import Deep, TwoLayer
-from understudy.theory.ranks import activate
+from understudy.surgery.parts import activations_of, check_inputs, forward, pack, require_homogeneous, unpack
 
 PROBES = 1000
 """Standard normal inputs on which a change of function is measured where no data are given."""
-
 
 Groups = list[tuple[int, ...]]
 
@@ -115,11 +112,11 @@ def merge(
     >>> merged.network.width, merged.report.norm_before, merged.report.norm_after
     (2, 17.0, 16.0)
     """
-    sigma = _require_homogeneous(activation)
+    sigma = require_homogeneous(activation)
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 1; received {tolerance!r}.")
-    weights, biases = _unpack(network)
-    data = None if inputs is None else _checked(inputs, weights[0].shape[1])
+    weights, biases = unpack(network)
+    data = None if inputs is None else check_inputs(inputs, weights[0].shape[1])
     old: list[Groups] = [[(i,) for i in range(len(w))] for w in weights[:-1]]
     silent: list[list[int]] = [[] for _ in weights[:-1]]
     changed = True
@@ -127,7 +124,7 @@ def merge(
         changed = False
         for layer in range(len(weights) - 1):
             rows = np.concatenate([weights[layer], biases[layer][:, None]], axis=1)
-            active = None if data is None else _activations(weights, biases, sigma, data, layer)
+            active = None if data is None else activations_of(weights, biases, sigma, data, layer)
             kept, rows, out = _merge_layer(rows, weights[layer + 1], sigma, active, tolerance)
             if len(rows) < len(weights[layer]):
                 changed = True
@@ -135,7 +132,7 @@ def merge(
                 silent[layer] += [i for g in sorted(gone) for i in old[layer][g]]
                 old[layer] = [tuple(i for g in group for i in old[layer][g]) for group in kept]
                 weights[layer], biases[layer], weights[layer + 1] = rows[:, :-1], rows[:, -1], out
-    merged = _pack(network, weights, biases)
+    merged = pack(network, weights, biases)
     layers = tuple(
         LayerMerge(
             r + 1,
@@ -157,9 +154,9 @@ def compare(
     data: np.ndarray | None,
 ) -> MergeReport:
     """The report of a change: norms, and the change of function on the data or on standard normal probes."""
-    dim = _unpack(before)[0][0].shape[1]
+    dim = unpack(before)[0][0].shape[1]
     x = np.random.default_rng(0).normal(size=(PROBES, dim)) if data is None else data
-    f, g = (_forward(*_unpack(n), activation, x) for n in (before, after))
+    f, g = (forward(*unpack(n), activation, x) for n in (before, after))
     size = float(np.sqrt(np.mean(f**2)))
     gap = float(np.sqrt(np.mean((f - g) ** 2)))
     return MergeReport(
@@ -245,57 +242,3 @@ def _join(
     if alpha == 0:
         return np.zeros_like(direction), np.zeros_like(total)
     return alpha * direction, total / alpha**p
-
-
-def _activations(
-    weights: list[np.ndarray], biases: list[np.ndarray], sigma: str | Activation, data: np.ndarray, layer: int
-) -> np.ndarray:
-    """Activations (N, n) of hidden layer `layer`, the first being 0."""
-    x = data
-    for w, b in zip(weights[: layer + 1], biases[: layer + 1], strict=True):
-        x = activate(sigma, x @ w.T + b)
-    return x
-
-
-def _forward(
-    weights: list[np.ndarray], biases: list[np.ndarray], sigma: str | Activation, data: np.ndarray
-) -> np.ndarray:
-    return _activations(weights, biases, sigma, data, len(weights) - 2) @ weights[-1].T + biases[-1]
-
-
-def _unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Weights and biases, those of a two-layer network being zero."""
-    if isinstance(network, TwoLayer):
-        if network.incoming.ndim != 2:
-            raise ValueError(
-                f"Merging takes one network; these are {network.incoming.shape[0]}. Take one of the batch."
-            )
-        outgoing = np.asarray(network.outgoing)
-        last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
-        return [np.array(network.incoming), np.array(last)], [np.zeros(network.width), np.zeros(len(last))]
-    if network.depth < 2:
-        raise ValueError(f"Merging needs a hidden layer, that is depth at least 2; received depth {network.depth}.")
-    return [np.array(w) for w in network.weights], [np.array(b) for b in network.biases]
-
-
-def _pack(like: TwoLayer | Deep, weights: list[np.ndarray], biases: list[np.ndarray]) -> TwoLayer | Deep:
-    if isinstance(like, TwoLayer):
-        return TwoLayer(weights[0], weights[1][0] if like.outgoing.ndim == 1 else weights[1].T)
-    return Deep(tuple(jnp.asarray(w) for w in weights), tuple(jnp.asarray(b) for b in biases))
-
-
-def _require_homogeneous(activation: str | Activation) -> Activation:
-    sigma = activations.get(activation)
-    if not sigma.homogeneity:
-        raise ValueError(
-            f"Aligned neurons merge where σ(cx) = c^p σ(x) for c > 0; received {sigma.name!r}. "
-            "Try relu, abs, linear or quadratic."
-        )
-    return sigma
-
-
-def _checked(inputs: ArrayLike, dim: int) -> np.ndarray:
-    x = np.asarray(inputs, float)
-    if x.ndim != 2 or x.shape[1] != dim or not len(x) or not np.all(np.isfinite(x)):
-        raise ValueError(f"inputs are finite data (N, {dim}), N ≥ 1; received shape {x.shape}.")
-    return x

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 from understudy import activations
 from understudy.activations import Activation
 from understudy.networks import Deep, TwoLayer
-from understudy.surgery.merge import LayerMerge, Merged, _checked, _pack, _unpack, compare
+from understudy.surgery.merge import LayerMerge, Merged, compare
+from understudy.surgery.parts import check_inputs, pack, unpack
 
 
 def most_neurons(inputs: ArrayLike) -> int:
@@ -44,7 +45,7 @@ def merge_one_dimensional(network: TwoLayer | Deep, inputs: ArrayLike, activatio
     >>> merged.report.after <= 12, merged.report.norm_after <= merged.report.norm_before
     (True, True)
     """
-    dim = _unpack(network)[0][0].shape[1]
+    dim = unpack(network)[0][0].shape[1]
     if dim != 1:
         raise ValueError(
             f"The count of Prop. 15 is for scalar inputs; received dimension {dim}. Use merge_by_activity."
@@ -56,13 +57,13 @@ def merge_one_dimensional(network: TwoLayer | Deep, inputs: ArrayLike, activatio
 def merge_by_activity(network: TwoLayer | Deep, inputs: ArrayLike, activation: str | Activation = "relu") -> Merged:
     """The same for inputs (N, d) of any dimension: one neuron for each active set and sign of the outgoing weight."""
     sigma = activations.get(activation)
-    weights, biases = _unpack(network)
+    weights, biases = unpack(network)
     if sigma.name != "relu" or len(weights) != 2 or len(weights[1]) != 1:
         raise ValueError(
             "Merging by activity is for ReLU networks with one hidden layer and one output; received "
             f"{sigma.name!r}, {len(weights) - 1} hidden layers and {len(weights[-1])} outputs."
         )
-    x = _checked(inputs, weights[0].shape[1])
+    x = check_inputs(inputs, weights[0].shape[1])
     rows = np.concatenate([weights[0], biases[0][:, None]], axis=1)
     outgoing = weights[1][0]
     active = x @ weights[0].T + biases[0] > 0
@@ -78,7 +79,7 @@ def merge_by_activity(network: TwoLayer | Deep, inputs: ArrayLike, activation: s
         product = np.abs(outgoing[members]) @ rows[members]
         size = np.sqrt(np.linalg.norm(product))
         new_rows[r], new_outgoing[r] = product / size, size if positive else -size
-    merged = _pack(network, [new_rows[:, :-1], new_outgoing[None]], [new_rows[:, -1], biases[1]])
+    merged = pack(network, [new_rows[:, :-1], new_outgoing[None]], [new_rows[:, -1], biases[1]])
     joined = tuple(tuple(g) for g in groups.values() if len(g) > 1)
     layer = LayerMerge(1, len(rows), len(groups), joined, tuple(silent))
     return Merged(merged, compare(network, merged, sigma, (layer,), x))

@@ -55,7 +55,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     d = settings["dim"]
     errors, doubled, gradients, ratios, between, shown = [], [], [], [], [], []
     for turn in progress.over(range(settings["pairs"]), "pair"):
-        teacher = rng.normal(size=d) * rng.uniform(0.5, 2)
+        teacher: Any = rng.normal(size=d) * rng.uniform(0.5, 2)
         # From nearly the same to nearly the opposite direction.
         student = (1 - 2 * turn / max(settings["pairs"] - 1, 1)) * teacher + 0.4 * rng.normal(size=d)
         exact = attraction(teacher, student)

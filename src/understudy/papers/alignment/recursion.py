@@ -51,10 +51,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     from understudy.networks import Deep
 
     direct, mixed, spread, regions, changes, lowest = [], [], [], [], [], []
+    low, high = settings["widths"]
     for depth in progress.over(settings["depths"], "depth"):
         for seed in range(settings["networks"]):
             rng = np.random.default_rng([depth, seed])
-            widths = [settings["dim"], *rng.integers(*settings["widths"], depth - 1).tolist(), settings["outputs"]]
+            widths = [settings["dim"], *rng.integers(low, high, size=depth - 1).tolist(), settings["outputs"]]
             over = [widths[0], *(2 * n for n in widths[1:-1]), widths[-1]]
             teacher = Deep.glorot(widths, seed=seed, bias=0.3)
             student = Deep.glorot(over, seed=seed + 1000, bias=0.3)

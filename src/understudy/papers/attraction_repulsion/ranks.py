@@ -15,7 +15,7 @@ def _triangle_free(rng: Any, vertices: int) -> list[tuple[int, int]]:
 
     import numpy as np
 
-    from understudy.theory.cp_rank import is_triangle_free
+    from understudy.theory.cliques import is_triangle_free
 
     joined = np.zeros((vertices, vertices), bool)
     edges: list[tuple[int, int]] = []
