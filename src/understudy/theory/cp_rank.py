@@ -222,22 +222,44 @@ def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
     return CpRank(lower, len(factor), factor, residual, tuple(certified), "; ".join(sorted(reasons)))
 
 
+LARGEST_COVER = 24
+"""Graphs with triangles and more vertices than this are not covered by cliques, of which there may be exponentially many."""
+
+
+def cp_lower_bound(matrix: Float[np.ndarray, "N N"]) -> tuple[int, str]:
+    """A lower bound on the cp-rank and what it rests on, without looking for a factor: cheap enough for any layer.
+
+    The sum over the components of the graph of the larger of rank and clique cover (of a large component: the rank).
+    """
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    parts = connected_components(graph(matrix), directed=False)[1]
+    bounds = [_component_bound(matrix[np.ix_(parts == p, parts == p)], scale) for p in range(parts.max() + 1)]
+    return sum(bound for bound, _ in bounds), "; ".join(sorted({reason for _, reason in bounds}))
+
+
+def _component_bound(a: Float[np.ndarray, "N N"], scale: float) -> tuple[int, str]:
+    if np.max(a, initial=0.0) <= ZERO * scale:
+        return 0, "no entries"
+    joined = graph(a)
+    rank = int(np.sum(np.linalg.eigvalsh(a) > ZERO * scale * len(a)))
+    if is_triangle_free(joined):
+        edges = len(edges_of(joined))
+        return (edges, "edges, no two in one clique") if edges >= rank else (rank, "rank")
+    cover = clique_cover(joined) if len(a) <= LARGEST_COVER else 0
+    return (cover, "clique cover") if cover > rank else (rank, "rank")
+
+
 def _component(
     a: Float[np.ndarray, "N N"], scale: float, starts: int, seed: int
 ) -> tuple[int, str, Float[np.ndarray, "k N"]]:
     """Lower bound, its reason and a factor, for a connected graph."""
-    if np.max(a) <= ZERO * scale:
-        return 0, "no entries", np.zeros((0, len(a)))
-    joined = graph(a)
-    rank = int(np.sum(np.linalg.eigvalsh(a) > ZERO * scale * len(a)))
-    if is_triangle_free(joined):
-        factor = triangle_free_factor(a)
-        edges = len(edges_of(joined))
-        return (edges, "edges, no two in one clique", factor) if edges >= rank else (rank, "rank", factor)
-    if rank <= 2:
-        return rank, "rank", planar_factor(a)
-    cover = clique_cover(joined)
-    lower, reason = (cover, "clique cover") if cover > rank else (rank, "rank")
+    lower, reason = _component_bound(a, scale)
+    if lower == 0:
+        return lower, reason, np.zeros((0, len(a)))
+    if is_triangle_free(graph(a)):
+        return lower, reason, triangle_free_factor(a)
+    if reason == "rank" and lower <= 2:
+        return lower, reason, planar_factor(a)
     most = len(a) * (len(a) + 1) // 2
     for rows in range(lower, most + 1):
         factor, residual = search_factor(a, rows, starts=starts, seed=seed)

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.theory.cp_rank import CpRank, cp_rank
+from understudy.theory.cp_rank import cp_lower_bound
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this times the largest count as zero."""
@@ -32,8 +32,7 @@ class RankBounds:
     **Attributes**
 
     - `rank`, `activated_rank`: the ranks of K and of K^σ - β² 11ᵀ, both ≤ Rank_σ.
-    - `cp`: bounds on the cp-rank of K^σ - β² 11ᵀ, whose lower end bounds Rank_σ (activations with values ≥ 0; None for others or
-      where it was not asked for).
+    - `cp_lower`: a lower bound on the cp-rank of K^σ - β² 11ᵀ, for activations with values ≥ 0; 0 for others.
     - `representation`: rows Z of shape (upper, N) with the same covariances, to `residual` of the largest entry.
     - `ceiling`: the bound for every pair of N inputs, see `cone_dimension`.
     """
@@ -42,7 +41,7 @@ class RankBounds:
     upper: int
     rank: int
     activated_rank: int
-    cp: CpRank | None
+    cp_lower: int
     representation: Float[np.ndarray, "k N"]
     residual: float
     ceiling: int
@@ -73,18 +72,17 @@ def generators(representation: Float[np.ndarray, "n N"], activation: str | Activ
     return np.concatenate([z[:, i] * z[:, j], h[:, i] * h[:, j]], axis=1)
 
 
-def cone_dimension(activation: str | Activation, inputs: int, *, seed: int = 0) -> int:
+def cone_dimension(activation: str | Activation, inputs: int) -> int:
     """The dimension of the cone of all pairs (K, K^σ) of N inputs: no pair has a larger Rank_σ (Carathéodory).
 
     N(N+1) for ReLU (Lemma 10). Less where the two matrices depend on each other: N(N+1)/2 for the linear activation, N² for |x|, whose
-    pairs share their diagonals. Computed as the rank of random generators.
+    pairs share their diagonals.
 
     >>> cone_dimension("relu", 3), cone_dimension("abs", 3), cone_dimension("linear", 3)
     (12, 9, 6)
     """
-    most = inputs * (inputs + 1)
-    z = np.random.default_rng(seed).normal(size=(8 * most + 16, inputs))
-    return _rank(generators(z, activation))
+    parity = _require_homogeneous(activation).parity
+    return {"odd": inputs * (inputs + 1) // 2, "even": inputs**2, None: inputs * (inputs + 1)}[parity]
 
 
 def reduce_representation(
@@ -114,13 +112,10 @@ def reduce_representation(
 def rank_bounds(
     representation: np.ndarray,
     activation: str | Activation,
-    beta: float = 0.0,
-    *,
-    completely_positive: bool = True,
 ) -> RankBounds:
     """Bounds on Rank_σ of the covariances of pre-activations Z (n × N), σ homogeneous of degree one.
 
-    From below: Rank(K) (Lemma 10), Rank(K^σ - β²11ᵀ), and where σ ≥ 0 the cp-rank of the latter (Section 4.2).
+    β does not enter: it is taken off K^σ on both sides. From below: Rank(K) (Lemma 10), Rank(K^σ - β²11ᵀ), and where σ ≥ 0 the cp-rank of the latter (Section 4.2).
     From above: n, and the rows `reduce_representation` leaves.
 
     >>> aligned = np.array([[1.0, -1.0], [2.0, -2.0], [0.0, 1.0]])
@@ -138,13 +133,13 @@ def rank_bounds(
     found = covariances(reduced, activation)
     residual = max(float(np.max(np.abs(a - b))) for a, b in zip((k, activated), found, strict=True))
     rank, activated_rank = _rank(z), _rank(activate(sigma, z))
-    cp = None
-    if completely_positive and np.all(activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated) > 0:
-        cp = cp_rank(activated)
-    lower = max(rank, activated_rank, cp.lower if cp else 0)
+    cp_lower = 0
+    if np.all(activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated, initial=0.0) > 0:
+        cp_lower = cp_lower_bound(activated)[0]
+    lower = max(rank, activated_rank, cp_lower)
     ceiling = cone_dimension(activation, z.shape[1])
     return RankBounds(
-        lower, len(reduced), rank, activated_rank, cp, reduced, residual / scale if scale else 0.0, ceiling
+        lower, len(reduced), rank, activated_rank, cp_lower, reduced, residual / scale if scale else 0.0, ceiling
     )
 
 

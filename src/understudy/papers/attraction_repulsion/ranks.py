@@ -67,16 +67,18 @@ def _covariances(settings: Settings, progress: Progress) -> list[Any]:
 
     from understudy.networks import Deep
     from understudy.surgery import reduce_by_covariance
-    from understudy.theory.ranks import cone_dimension, rank_bounds
+    from understudy.theory.ranks import generators, rank_bounds
 
     rng = np.random.default_rng(1)
     over, under, residuals, outputs, norms = [], [], [], [], []
-    dimensions = [cone_dimension("relu", n) for n in settings["inputs"]]
+    # As the rank of random generators of the cone, more than it can have dimensions.
+    draws = [rng.normal(size=(4 * n * (n + 1), n)) for n in settings["inputs"]]
+    dimensions = [int(np.linalg.matrix_rank(generators(z, "relu"))) for z in draws]
     for n in progress.over(settings["inputs"], "inputs N ="):
         limit = n * (n + 1)
         for seed in range(settings["networks"]):
             z = rng.normal(size=(2 * limit, n))
-            found = rank_bounds(z, "relu", completely_positive=n <= 3)
+            found = rank_bounds(z, "relu")
             over.append(found.upper / limit)
             under.append(found.upper - found.lower)
             residuals.append(found.residual)
