@@ -11,6 +11,7 @@ from understudy.commands.claims import claims
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
 from understudy.commands.layers import layers
+from understudy.commands.merge import merge
 from understudy.commands.reproduce import reproduce
 from understudy.commands.split import split
 from understudy.commands.sweep import sweep
@@ -29,6 +30,7 @@ app.command(rich_help_panel=FIND)(sweep)
 app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=CHANGE)(split)
 app.command(rich_help_panel=CHANGE)(grow)
+app.command(rich_help_panel=CHANGE)(merge)
 app.command(rich_help_panel=PAPERS)(claims)
 app.command(rich_help_panel=PAPERS)(reproduce)
 

@@ -1,7 +1,8 @@
-"""The view inside deep networks with L2 regularisation: representations, covariances, forces, rays, plateau."""
+"""The view inside deep networks: alignment with teachers, representations, covariances, forces, rays, plateau."""
 
-from understudy.layers.alignment import condensed as condensed
-from understudy.layers.alignment import rays as rays
+from understudy.layers.alignment import Alignment as Alignment
+from understudy.layers.alignment import align as align
+from understudy.layers.alignment import correlate as correlate
 from understudy.layers.covariance import Membership as Membership
 from understudy.layers.covariance import covariance_loss as covariance_loss
 from understudy.layers.covariance import covariances as covariances
@@ -14,6 +15,13 @@ from understudy.layers.frank_wolfe import block_gap as block_gap
 from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
 from understudy.layers.plateau import Plateau as Plateau
 from understudy.layers.plateau import detect_plateau as detect_plateau
+from understudy.layers.rays import condensed as condensed
+from understudy.layers.rays import rays as rays
+from understudy.layers.recursion import LayerView as LayerView
+from understudy.layers.recursion import backpropagated as backpropagated
+from understudy.layers.recursion import importance as importance
+from understudy.layers.recursion import mixtures as mixtures
+from understudy.layers.recursion import view as view
 from understudy.layers.representation import Representations as Representations
 from understudy.layers.representation import optimise as optimise
 from understudy.layers.representation import project as project

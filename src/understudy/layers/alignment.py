@@ -1,59 +1,93 @@
-"""Neurons on rays: which neurons of a hidden layer have proportional pre-activations, and the network with one neuron a ray.
+"""How well students align with teachers: normalised correlations of their activations, best matches, recovery.
 
-For a positively homogeneous σ neurons with z_k = c_k z, c_k > 0, feel proportional forces and can be joined: incoming weights
-√(Σc²) w, outgoing weights Σ c_k a_k / √(Σc²). Outputs stay the same, and the norm does not rise (attraction-repulsion, Sec. 3.1,
-item 4).
+The normalised correlation of two nodes is that of their post-activation values over the evaluation samples, centred (Tian 2020, Section 6):
+
+    ρ_jk = Σ_s (f*_j(x_s) - mean)(f_k(x_s) - mean) / (norms of both).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
-from understudy.layers.representation import to_representations
-from understudy.tasks.regularised import Regularised
+from understudy import activations
+from understudy.activations import Activation
+from understudy.networks import Deep
+
+RECOVERED = 0.95
+"""A teacher whose best student correlates more than this counts as recovered (Tian 2020, Fig. 10)."""
 
 
-def rays(rows: np.ndarray, *, cosine: float = 0.999, dead: float = 1e-6) -> list[np.ndarray]:
-    """Groups of rows that point the same way (largest first); rows shorter than `dead` times the longest are in none.
+@dataclass(frozen=True)
+class Alignment:
+    """Correlations of one layer's teachers (rows) and students (columns), and what follows from them.
 
-    Greedy: the longest row that is in no group yet leads the next one.
+    Nodes that do not vary over the samples correlate with nothing: 0.
     """
-    lengths = np.linalg.norm(rows, axis=1)
-    left = [int(i) for i in np.argsort(-lengths, kind="stable") if lengths[i] > dead * lengths.max(initial=0.0)]
-    groups = []
-    while left:
-        leader = rows[left[0]] / lengths[left[0]]
-        same = [i for i in left if rows[i] @ leader >= cosine * lengths[i]]
-        groups.append(np.array(same))
-        left = [i for i in left if i not in set(same)]
-    return sorted(groups, key=lambda g: -float(np.sum(lengths[g] ** 2)))
+
+    correlations: Float[np.ndarray, "m n"]
+
+    @property
+    def best_of_teacher(self) -> Float[np.ndarray, " m"]:
+        """The correlation of each teacher's best student."""
+        return self.correlations.max(axis=1)
+
+    @property
+    def student_of_teacher(self) -> np.ndarray:
+        """Which student that is."""
+        return self.correlations.argmax(axis=1)
+
+    @property
+    def best_of_student(self) -> Float[np.ndarray, " n"]:
+        """The correlation of each student's best teacher: the x-coordinate of Fig. 7 and 9."""
+        return self.correlations.max(axis=0)
+
+    @property
+    def teacher_of_student(self) -> np.ndarray:
+        """Which teacher that is."""
+        return self.correlations.argmax(axis=0)
+
+    @property
+    def mean(self) -> float:
+        """ρ_mean: the mean over teachers of their best correlation (Fig. 13)."""
+        return float(self.best_of_teacher.mean())
+
+    def recovered(self, threshold: float = RECOVERED) -> np.ndarray:
+        """Which teachers have a student that correlates more than `threshold`."""
+        return self.best_of_teacher > threshold
 
 
-def condensed(task: Regularised, parameters: Any, *, cosine: float = 0.999) -> tuple[Regularised, Array]:
-    """The network with every ray of every hidden layer joined to one neuron, and its task.
+def correlate(teacher: Float[Array, "S m"], student: Float[Array, "S n"]) -> Float[Array, "m n"]:
+    """The matrix ρ of normalised correlations of two sets of activations over the same samples, traceable."""
+    unit = [_normalised(f) for f in (teacher, student)]
+    return unit[0].T @ unit[1]
 
-    Where neurons are aligned only to `cosine`, so are the outputs: settle the result.
-    """
-    if task.activation.homogeneity != 1:
-        raise ValueError(f"Neurons are joined by homogeneity of degree one, which {task.activation.name} has not.")
-    weights = [np.array(w) for w in task.unflatten(task.flatten(parameters))]
-    layers = to_representations(task, parameters)
-    kept = []
-    for layer in range(task.depth - 1):
-        leaders = []
-        for group in rays(layers[layer], cosine=cosine):
-            first = group[0]
-            direction = layers[layer][first] / np.linalg.norm(layers[layer][first])
-            shares = layers[layer][group] @ direction
-            shares = shares / shares[0]
-            size = float(np.sqrt(np.sum(shares**2)))
-            outgoing = weights[layer + 1][:, group] @ shares / size
-            weights[layer][first] *= size
-            weights[layer + 1][:, first] = outgoing
-            leaders.append(int(first))
-        kept.append(np.array(sorted(leaders)))
-    return task.narrowed(tuple(jnp.asarray(w) for w in weights), kept)
+
+def _normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
+    centred = values - jnp.mean(values, axis=0, keepdims=True)
+    size = jnp.sqrt(jnp.sum(centred**2, axis=0, keepdims=True))
+    scale = jnp.sqrt(jnp.sum(values**2, axis=0, keepdims=True))
+    constant = size <= 1e-13 * scale  # what rounding leaves of a node that does not vary
+    return jnp.where(constant, 0.0, centred / jnp.where(constant, 1.0, size))
+
+
+def align(
+    student: Deep, teacher: Deep, inputs: Float[Array, "S d"], activation: str | Activation = "relu"
+) -> tuple[Alignment, ...]:
+    """The alignment of every hidden layer, the first first; student and teacher have the same depth."""
+    if student.depth != teacher.depth:
+        raise ValueError(f"Layers are compared one by one; received depths {student.depth} and {teacher.depth}.")
+    layers = zip(_hidden(teacher, inputs, activation), _hidden(student, inputs, activation), strict=True)
+    return tuple(Alignment(np.asarray(correlate(t, s))) for t, s in layers)
+
+
+def _hidden(network: Deep, inputs: Array, activation: str | Activation) -> list[Array]:
+    sigma, x, found = activations.get(activation), jnp.asarray(inputs, float), []
+    for w, b in zip(network.weights[:-1], network.biases[:-1], strict=True):
+        z = x @ w.T
+        x = sigma(z + jnp.broadcast_to(b, z.shape))
+        found.append(x)
+    return found

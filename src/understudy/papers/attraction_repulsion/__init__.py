@@ -3,15 +3,23 @@
 from understudy.papers.attraction_repulsion import (
     covariances,
     forces,
+    linear,
     non_correspondence,
+    one_dimensional,
     plateau,
+    ranks,
     representations,
+    tightness,
 )
 
 CLAIMS = (
     representations.CLAIM,
     forces.CLAIM,
+    linear.CLAIM,
     covariances.CLAIM,
     non_correspondence.CLAIM,
     plateau.CLAIM,
+    ranks.CLAIM,
+    tightness.CLAIM,
+    one_dimensional.CLAIM,
 )

@@ -37,7 +37,7 @@ def _on_rays(layer: Any, count: int) -> float:
     """Share of the squared norm of all neurons that the projections onto the `count` heaviest rays explain."""
     import numpy as np
 
-    from understudy.layers.alignment import rays
+    from understudy.layers.rays import rays
 
     leaders = [layer[g[0]] / np.linalg.norm(layer[g[0]]) for g in rays(layer, cosine=0.95)[:count]]
     along = np.maximum(layer @ np.stack(leaders, axis=1), 0)
@@ -50,8 +50,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
     from understudy.dynamics.descent import descend
     from understudy.dynamics.settle import settle
-    from understudy.layers.alignment import condensed
     from understudy.layers.forces import forces
+    from understudy.layers.rays import condensed
     from understudy.tasks.regularised import Regularised
 
     x, labels = _digits(settings["each"])

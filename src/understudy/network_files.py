@@ -1,0 +1,134 @@
+"""Networks in files: weights as a plain NumPy archive, and networks out of stored fits.
+
+An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}), optionally biases `b1`, …, `bL` of shapes (n_ℓ,), and optionally `activation`
+(text) and `inputs` (N, d). NumPy reads and writes it without this package:
+
+    np.savez("network.npz", W1=..., b1=..., W2=..., b2=..., activation="relu")
+
+A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network a seed.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.networks import Deep, TwoLayer
+from understudy.store import DamagedFileError, Store
+
+
+class BadNetworkError(ValueError):
+    """A file that holds no network, or one that does not fit together."""
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """A network from a file: its parameters, its activation and its data where the file names them, and where it came from."""
+
+    network: TwoLayer | Deep
+    activation: str | None
+    inputs: np.ndarray | None
+    source: str
+
+
+def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
+    """The network in an archive, or that of one seed (the first unless given) in a stored fit."""
+    file = Path(path)
+    if not file.is_file():
+        raise BadNetworkError(
+            f"There is no file {file}. Give an .npz archive of weights, or the .nc file of a stored fit."
+        )
+    if file.suffix == ".nc":
+        return _from_fit(file, seed)
+    if seed is not None:
+        raise BadNetworkError(f"A seed chooses a network of a stored fit; {file.name} is an archive of one network.")
+    return _from_archive(file)
+
+
+def write_network(path: str | Path, network: TwoLayer | Deep, activation: str) -> Path:
+    """Write an archive; a two-layer network without biases has no b1 and b2."""
+    arrays: dict[str, Any] = {"activation": np.array(activation)}
+    if isinstance(network, TwoLayer):
+        outgoing = np.asarray(network.outgoing)
+        arrays |= {"W1": np.asarray(network.incoming), "W2": outgoing[None] if outgoing.ndim == 1 else outgoing.T}
+    else:
+        for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
+            arrays |= {f"W{l}": np.asarray(w), f"b{l}": np.asarray(b)}
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(file, **arrays)
+    return file
+
+
+def read_inputs(path: str | Path) -> np.ndarray:
+    """Data (N, d) from a .npy file, or `inputs` of an .npz archive; (N,) counts as (N, 1)."""
+    file = Path(path)
+    try:
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.lib.npyio.NpzFile):
+            with loaded:
+                if "inputs" not in loaded.files:
+                    raise BadNetworkError(f"{file} has no array 'inputs'; it has {', '.join(loaded.files) or 'none'}.")
+                loaded = loaded["inputs"]
+        x = np.asarray(loaded, float)
+    except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
+        if isinstance(error, BadNetworkError):
+            raise
+        raise BadNetworkError(f"{file} cannot be read as data: {error}. Give a .npy file of shape (N, d).") from error
+    return x[:, None] if x.ndim == 1 else x
+
+
+def _from_archive(file: Path) -> StoredNetwork:
+    try:
+        with np.load(file, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    except (OSError, EOFError, AttributeError, zipfile.BadZipFile, ValueError) as error:
+        raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {error}.") from error
+    depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
+    weights = [arrays.get(f"W{l}") for l in range(1, depth + 1)]
+    if depth < 2 or any(w is None for w in weights):
+        raise BadNetworkError(
+            f"An archive holds the weights W1, …, WL of at least two layers; {file} has {', '.join(sorted(arrays)) or 'nothing'}."
+        )
+    known = [np.asarray(w, float) for w in weights if w is not None]
+    biases = [np.asarray(arrays.get(f"b{l}", np.zeros(len(w))), float) for l, w in enumerate(known, start=1)]
+    for l, (w, b) in enumerate(zip(known, biases, strict=True), start=1):
+        before = known[l - 2].shape[0] if l > 1 else None
+        if w.ndim != 2 or b.shape != (w.shape[0],) or (before is not None and w.shape[1] != before):
+            raise BadNetworkError(
+                f"{file}: layer {l} has weights {w.shape} and bias {b.shape}; W{l} is (n_{l}, n_{l - 1}) and b{l} is (n_{l},)"
+                + ("." if before is None else f" with n_{l - 1} = {before}.")
+            )
+        if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
+            raise BadNetworkError(f"{file}: layer {l} has weights that are not finite.")
+    network: TwoLayer | Deep
+    if depth == 2 and not any(name[:1] == "b" and name[1:].isdigit() for name in arrays):
+        network = TwoLayer(known[0], known[1][0] if len(known[1]) == 1 else known[1].T)
+    else:
+        network = Deep(tuple(jnp.asarray(w) for w in known), tuple(jnp.asarray(b) for b in biases))
+    activation = str(arrays["activation"]) if "activation" in arrays else None
+    inputs = np.asarray(arrays["inputs"], float) if "inputs" in arrays else None
+    return StoredNetwork(network, activation, inputs, file.name)
+
+
+def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
+    try:
+        rows = Store(file.parent).open(file.name)
+    except (DamagedFileError, OSError) as error:
+        raise BadNetworkError(str(error)) from error
+    if "incoming" not in rows or "outgoing" not in rows:
+        raise BadNetworkError(f"{file} is a stored result without networks; give one of `understudy fit`.")
+    seeds = [int(s) for s in rows["seed"].values]
+    chosen = seeds[0] if seed is None else seed
+    if chosen not in seeds:
+        raise BadNetworkError(f"{file.name} has no seed {chosen}; it has {', '.join(map(str, seeds))}.")
+    row = rows.sel(seed=chosen)
+    configuration = json.loads(rows.attrs["configuration"])
+    network = TwoLayer(row["incoming"].values, row["outgoing"].values)
+    return StoredNetwork(network, configuration.get("activation"), None, f"{file.name}, seed {chosen}")

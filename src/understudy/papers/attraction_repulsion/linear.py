@@ -1,0 +1,169 @@
+"""Row `linear`: the layers of a linear network of least norm interpolate between input and output; its cost is a Schatten quasi-norm."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from understudy.papers.check import at_least, at_most
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.measurement import Measurement
+
+PENALTY = 0.02
+
+
+def _forward(weights: Any, x: Any) -> Any:
+    """Outputs (N, m) of a linear network without biases."""
+    for w in weights:
+        x = x @ w.T
+    return x
+
+
+def _trained(
+    inputs: Any, targets: Any, depth: int, width: int, starts: int, steps: int, seed: int
+) -> tuple[Any, float, float]:
+    """The best of several trained networks, to a small gradient: weights, penalised loss, gradient norm. Columns are inputs."""
+    import numpy as np
+
+    from understudy.dynamics.least_norm import least_norm, polish_least_norm
+
+    rng = np.random.default_rng(seed)
+    sizes = [len(inputs), *[width] * (depth - 1), len(targets)]
+    draws = tuple(rng.normal(size=(starts, o, i)) / np.sqrt(i) for i, o in pairwise(sizes))
+    found = least_norm(
+        _forward, draws, inputs.T, targets.T, penalty=PENALTY, first_penalty=PENALTY, steps=steps, rate=0.01
+    )
+    weights, loss, gradient = polish_least_norm(_forward, found.best()[0], inputs.T, targets.T, penalty=PENALTY)
+    return [np.asarray(w) for w in weights], loss, gradient
+
+
+def _least_loss(values: Any, depth: int) -> float:
+    """min_A ‖A - Y‖² + λL Σ s_i(A)^(2/L) for X = I, one singular value at a time: a scan refined around its best point."""
+    import numpy as np
+
+    total = 0.0
+    for s in values:
+        low, high = 0.0, float(s)
+        for _ in range(12):  # each pass shortens the interval to 2/400
+            t = np.linspace(low, high, 401)
+            cost = (s - t) ** 2 + PENALTY * depth * t ** (2 / depth)
+            best = int(np.argmin(cost))
+            low, high = float(t[max(best - 1, 0)]), float(t[min(best + 1, 400)])
+        total += float(cost[best])
+    return total
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    from understudy.theory.linear_network import balanced_weights, interpolate_covariance, schatten_cost
+
+    n = settings["inputs"]
+    rng = np.random.default_rng(0)
+    constructed, covariance, cost, gradients, excess, cheaper = [], [], [], [], [], []
+    spectra, costs, norms = {}, [], []
+    for depth in progress.over(settings["depths"], "depth"):
+        for seed in range(settings["seeds"]):
+            x, a = rng.normal(size=(n, n)), rng.normal(size=(n, n))
+            weights = balanced_weights(a, depth, [n + 2] * (depth - 1), seed=seed)
+            hidden = x
+            for layer, w in enumerate(weights, start=1):
+                hidden = w @ hidden
+                formula = interpolate_covariance(x, a @ x, layer, depth)
+                constructed.append(np.max(np.abs(hidden.T @ hidden - formula)) / np.max(np.abs(formula)))
+            constructed.append(abs(sum(np.sum(w**2) for w in weights) / schatten_cost(a, depth) - 1))
+            for _ in range(settings["factorisations"]):
+                random = [rng.normal(size=(n, n)) for _ in range(depth)]
+                product = np.linalg.multi_dot(random[::-1]) if depth > 1 else random[0]
+                norms.append(sum(np.sum(w**2) for w in random))
+                costs.append(schatten_cost(product, depth))
+                cheaper.append(norms[-1] / costs[-1])
+            y = 3 * rng.normal(size=(n, n))
+            weights, _, gradient = _trained(x, y, depth, n + 2, settings["starts"], settings["steps"], seed)
+            layers = [x]
+            for w in weights:
+                layers.append(w @ layers[-1])
+            inverse = np.linalg.inv(x)
+            rows = []
+            for layer, z in enumerate(layers):
+                formula = interpolate_covariance(x, layers[-1], layer, depth)
+                covariance.append(np.max(np.abs(z.T @ z - formula)) / np.max(np.abs(formula)))
+                rows.append(np.linalg.eigvalsh(inverse.T @ z.T @ z @ inverse)[::-1])
+            if seed == 0:
+                spectra[f"spectrum_{depth}"] = np.array(rows)
+            represented = layers[-1] @ inverse
+            cost.append(abs(sum(np.sum(w**2) for w in weights) / schatten_cost(represented, depth) - 1))
+            gradients.append(gradient)
+            _, loss, _ = _trained(np.eye(n), y, depth, n + 2, settings["starts"], settings["steps"], seed)
+            excess.append(loss / _least_loss(np.linalg.svd(y, compute_uv=False), depth) - 1)
+    checks = [
+        at_most("balanced weights against the formula and the Schatten cost, relative", constructed, bound=1e-10),
+        at_least("norm of a random factorisation over the Schatten cost", cheaper, bound=1 - 1e-12),
+        at_most("gradient norm at the trained networks", gradients, bound=1e-5),
+        at_most("trained hidden covariances against the formula, relative", covariance, bound=1e-5),
+        at_most("trained squared norm against the Schatten cost, relative", cost, bound=1e-8),
+        at_most("trained loss over the least one, X = I, relative", excess, bound=1e-8),
+        at_least("the same, from below", excess, bound=-1e-9),
+    ]
+    measured = {
+        "largest deviation of a covariance": float(max(covariance)),
+        "largest deviation of the cost": float(max(cost)),
+        "largest excess of the loss": float(max(excess)),
+    }
+    data = spectra | {"depths": np.array(settings["depths"]), "norms": np.array(norms), "costs": np.array(costs)}
+    return Measurement(checks, measured, data)
+
+
+def _figure(measurement: Measurement, figure: Any) -> None:
+    import numpy as np
+
+    from understudy.plots.style import COLOURS
+
+    data = measurement.data
+    depth = int(np.max(data["depths"]))
+    left, right = figure.subplots(1, 2)
+    rows = np.maximum(data[f"spectrum_{depth}"], 1e-16)
+    kept = rows[-1] > 1e-9
+    for i in np.flatnonzero(kept):
+        colour = COLOURS[i % len(COLOURS)]
+        left.semilogy([0, depth], [rows[0, i], rows[-1, i]], color=colour, lw=1.2, alpha=0.7)
+        left.semilogy(range(depth + 1), rows[:, i], "o", color=colour, ms=6)
+    left.set(
+        xlabel=r"layer $\ell$",
+        xticks=range(depth + 1),
+        ylabel=r"eigenvalues of $X^{-T}Z_\ell^T Z_\ell X^{-1}$",
+        title=f"Trained, depth {depth} (lines: geometric)",
+    )
+    right.plot(data["costs"], data["norms"], ".", ms=4, alpha=0.5, color=COLOURS[0], label="random weights")
+    ends = [float(np.min(data["costs"])), float(np.max(data["norms"]))]
+    right.plot(ends, ends, color=COLOURS[1], label="equality (balanced)")
+    right.set(
+        xlabel=r"$L\,\sum_i s_i^{2/L}$ of the product",
+        ylabel=r"$\sum_\ell \|W_\ell\|^2$",
+        title="No factorisation is cheaper",
+    )
+    right.legend(fontsize=9)
+
+
+CLAIM = Claim(
+    paper="attraction-repulsion",
+    id="linear",
+    where="Sec. 3.1, item 2; Sec. 1",
+    statement=(
+        "In linear networks without bias the hidden covariances at a global minimum are Z_ℓᵀZ_ℓ = Xᵀ(X⁻ᵀZ_LᵀZ_L X⁻¹)^(ℓ/L) X, "
+        "and the representation cost is that of a Schatten-2/L norm, L Σ s_i^(2/L)."
+    ),
+    paper_value="formulas",
+    measured_by=(
+        "Balanced weights in closed form; random factorisations; networks trained by Adam and L-BFGS, for X = I also against "
+        "the least loss, found one singular value at a time."
+    ),
+    tolerance="1e-5 on trained covariances, 1e-8 on costs and losses",
+    tolerance_reason=(
+        "Gradient norms of 1e-5 over a curvature of order one give the covariances; norms and losses are second order in the error."
+    ),
+    quick={"inputs": 4, "depths": [2, 3], "seeds": 2, "factorisations": 50, "starts": 16, "steps": 4000},
+    full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 5, "factorisations": 200, "starts": 64, "steps": 20000},
+    measure=_measure,
+    figure=_figure,
+)

@@ -1,0 +1,70 @@
+"""Networks taken apart into NumPy arrays and put together again, with the checks that surgery needs."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy import activations
+from understudy.activations import Activation
+from understudy.networks import Deep, TwoLayer
+from understudy.theory.ranks import activate
+
+
+def activations_of(
+    weights: list[np.ndarray], biases: list[np.ndarray], sigma: str | Activation, data: np.ndarray, layer: int
+) -> np.ndarray:
+    """Activations (N, n) of hidden layer `layer`, the first being 0."""
+    x = data
+    for w, b in zip(weights[: layer + 1], biases[: layer + 1], strict=True):
+        x = activate(sigma, x @ w.T + b)
+    return x
+
+
+def forward(
+    weights: list[np.ndarray], biases: list[np.ndarray], sigma: str | Activation, data: np.ndarray
+) -> np.ndarray:
+    """Outputs (N, m)."""
+    return activations_of(weights, biases, sigma, data, len(weights) - 2) @ weights[-1].T + biases[-1]
+
+
+def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Weights and biases, those of a two-layer network being zero."""
+    if isinstance(network, TwoLayer):
+        if network.incoming.ndim != 2:
+            raise ValueError(
+                f"Surgery takes one network; these are {network.incoming.shape[0]}. Take one of the batch."
+            )
+        outgoing = np.asarray(network.outgoing)
+        last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
+        return [np.array(network.incoming), np.array(last)], [np.zeros(network.width), np.zeros(len(last))]
+    if network.depth < 2:
+        raise ValueError(f"Surgery needs a hidden layer, that is depth at least 2; received depth {network.depth}.")
+    return [np.array(w) for w in network.weights], [np.array(b) for b in network.biases]
+
+
+def pack(like: TwoLayer | Deep, weights: list[np.ndarray], biases: list[np.ndarray]) -> TwoLayer | Deep:
+    """The network of these weights and biases, of the type of `like`."""
+    if isinstance(like, TwoLayer):
+        return TwoLayer(weights[0], weights[1][0] if like.outgoing.ndim == 1 else weights[1].T)
+    return Deep(tuple(jnp.asarray(w) for w in weights), tuple(jnp.asarray(b) for b in biases))
+
+
+def require_homogeneous(activation: str | Activation) -> Activation:
+    """The activation, which must be homogeneous."""
+    sigma = activations.get(activation)
+    if not sigma.homogeneity:
+        raise ValueError(
+            f"Aligned neurons merge where σ(cx) = c^p σ(x) for c > 0; received {sigma.name!r}. "
+            "Try relu, abs, linear or quadratic."
+        )
+    return sigma
+
+
+def check_inputs(inputs: ArrayLike, dim: int) -> np.ndarray:
+    """Data (N, dim) as floats."""
+    x = np.asarray(inputs, float)
+    if x.ndim != 2 or x.shape[1] != dim or not len(x) or not np.all(np.isfinite(x)):
+        raise ValueError(f"inputs are finite data (N, {dim}), N ≥ 1; received shape {x.shape}.")
+    return x

@@ -1,0 +1,271 @@
+"""The completely positive rank: how few non-negative rows b_r give A = Σ_r b_r b_rᵀ, with certificates both ways.
+
+A matrix A (N × N) is completely positive if A = BᵀB for a B ≥ 0 of k rows; the least k is its cp-rank. For a ReLU
+network it bounds the number of hidden neurons from below, max(Rank K, Rank_cp K^σ) ≤ Rank_σ(K, K^σ) (Jacot et al. 2022,
+Section 4.2).
+
+- **From above**: a factor B that reproduces A (`CpRank.factor`, `CpRank.residual`).
+- **From below**: the rank of A; and its graph, which joins i and j where A_ij > 0. The support of a row of B is a clique of
+  it, since A_ij ≥ B_ri B_rj, and every edge lies in the support of some row. So there are at least as many rows as cliques are needed
+  to cover the edges, and at least as many as there are edges no two of which lie in one clique (`CpRank.edges`: a list that
+  anybody can check, see `are_incompatible`).
+- **Exactly** where no three vertices are joined (a triangle-free graph): a connected component with a cycle has its number of
+  edges, a tree has its number of edges, plus one unless A is singular there (Drew, Johnson and Loewy 1994, "Completely
+  positive matrices associated with M-matrices"; Jacot et al. 2022, Prop. 13 is the case A = EᵀE). `triangle_free_factor` constructs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.optimize import Bounds, minimize
+from scipy.sparse.csgraph import connected_components
+
+from understudy.theory.cliques import (
+    Edge,
+    clique_cover,
+    edges_of,
+    fit_in_one_clique,
+    incompatible_edges,
+    is_triangle_free,
+)
+from understudy.theory.unicyclic import absorb_slack
+
+ZERO = 1e-10
+"""Entries, eigenvalues and slacks below this times the largest entry of A count as zero: far above the rounding of sums
+of N products, far below any entry that means something."""
+
+
+@dataclass(frozen=True)
+class CpRank:
+    """Bounds on the cp-rank of one matrix, with their certificates.
+
+    **Attributes**
+
+    - `lower`, `upper`: the bounds.
+    - `factor`: B ≥ 0 of shape (upper, N); `residual` is the largest entry of |A - BᵀB| over the largest of A.
+    - `edges`: pairs of vertices no two of which fit in one row of any factor, as far as they were looked for.
+    - `reason`: what the lower bound rests on.
+    """
+
+    lower: int
+    upper: int
+    factor: Float[np.ndarray, "k N"]
+    residual: float
+    edges: tuple[Edge, ...]
+    reason: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds meet."""
+        return self.lower == self.upper
+
+
+def incidence(edges: Sequence[Edge], vertices: int) -> Float[np.ndarray, "k N"]:
+    """E of shape (edges, vertices) with E_ev = 1 where v is an end of e (Jacot et al. 2022, Prop. 13)."""
+    rows = np.zeros((len(edges), vertices))
+    for r, (i, j) in enumerate(edges):
+        rows[r, i] = rows[r, j] = 1.0
+    return rows
+
+
+def bipartite_matrix(n: int) -> Float[np.ndarray, "N N"]:
+    """B_N = EᵀE of the complete bipartite graph with N/2 vertices a side: cp-rank N²/4 (Jacot et al. 2022, Section 4.2).
+
+    >>> bipartite_matrix(4)[0].tolist()
+    [2.0, 0.0, 1.0, 1.0]
+    """
+    if n < 2 or n % 2:
+        raise ValueError(f"B_N has two sides of N/2 vertices: N is even and at least 2; received {n}.")
+    h = n // 2
+    return np.kron(np.eye(2), h * np.eye(h)) + np.kron(np.eye(2)[::-1], np.ones((h, h)))
+
+
+def graph(matrix: Float[np.ndarray, "N N"]) -> Bool[np.ndarray, "N N"]:
+    """Which pairs i ≠ j have A_ij > 0."""
+    joined = matrix > ZERO * np.max(np.abs(matrix), initial=0.0)
+    np.fill_diagonal(joined, False)
+    return joined
+
+
+def are_incompatible(matrix: Float[np.ndarray, "N N"], edges: Iterable[Edge]) -> bool:
+    """Whether these are edges of A's graph no two of which fit in one row: then the cp-rank is at least their number.
+
+    Two edges fit in one row only if their ends are all joined with each other; a zero entry of A among the ends forbids it.
+    """
+    joined, listed = graph(matrix), list(edges)
+    if not all(joined[e] for e in listed) or len({frozenset(e) for e in listed}) != len(listed):
+        return False
+    return not any(fit_in_one_clique(joined, e, f) for r, e in enumerate(listed) for f in listed[:r])
+
+
+def triangle_free_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "k N"]:
+    """A factor B ≥ 0 with A = BᵀB and as few rows as there can be, for a connected triangle-free graph.
+
+    A is completely positive exactly if its comparison matrix M (diagonal of A, off-diagonal -A) is positive semidefinite. Its
+    least eigenpair M x = μx has x > 0; the rows of the edges e = ij with squares A_ij x_j/x_i and A_ij x_i/x_j at their ends give
+    A up to a slack μ on the diagonal, which `absorb_slack` moves along the edges: around a cycle it vanishes, in a tree it
+    is left at one vertex, as one more row.
+    """
+    joined = graph(matrix)
+    edges = edges_of(joined)
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    if scale == 0:
+        return np.zeros((0, len(matrix)))
+    values, vectors = np.linalg.eigh(2 * np.diag(np.diag(matrix)) - np.where(joined, matrix, np.diag(np.diag(matrix))))
+    if values[0] < -ZERO * scale:
+        raise ValueError(
+            f"This matrix is not completely positive: its graph has no triangles and its comparison matrix has the eigenvalue {values[0]:.3g}."
+        )
+    x = np.abs(vectors[:, 0])
+    squares = {(i, j): matrix[i, j] * x[j] / x[i] for e in edges for i, j in (e, e[::-1])}
+    left: dict[int, float] = {}
+    if values[0] > ZERO * scale:
+        left = absorb_slack(matrix, edges, squares)
+    rows = np.zeros((len(edges) + len(left), len(matrix)))
+    for r, (i, j) in enumerate(edges):
+        rows[r, i], rows[r, j] = np.sqrt(squares[i, j]), np.sqrt(squares[j, i])
+    for r, (i, slack) in enumerate(left.items(), start=len(edges)):
+        rows[r, i] = np.sqrt(slack)
+    return rows
+
+
+def planar_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "k N"]:
+    """A factor of a non-negative matrix of rank one or two: its Gram vectors span at most a right angle, so turn them into ≥ 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    x, y = np.sqrt(np.maximum(values[-2:], 0))[::-1, None] * vectors[:, -2:].T[::-1]
+    x, y = (x, y) if x.sum() >= 0 else (-x, y)
+    angles = np.arctan2(y, x)
+    lengths = np.hypot(x, y)
+    seen = angles[lengths > np.sqrt(ZERO) * lengths.max()]
+    turned = np.clip(angles - seen.min(), 0, np.pi / 2)
+    rows = np.stack([lengths * np.cos(turned), lengths * np.sin(turned)])
+    return rows[: 1 if values[-2] <= ZERO * values[-1] else 2]
+
+
+def search_factor(
+    matrix: Float[np.ndarray, "N N"], rows: int, *, starts: int = 20, seed: int = 0, tolerance: float = ZERO
+) -> tuple[Float[np.ndarray, "k N"], float]:
+    """The best B ≥ 0 with that many rows from random starts, and max|A - BᵀB|/max|A|; stops at the first below `tolerance`.
+
+    Minimises ‖A - BᵀB‖² by L-BFGS-B. Failing to find a factor proves nothing.
+    """
+    rng = np.random.default_rng(seed)
+    n, scale = len(matrix), float(np.max(np.abs(matrix)))
+    target = matrix / scale
+
+    def cost(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        b = flat.reshape(rows, n)
+        gap = b.T @ b - target
+        return float(np.sum(gap**2)), (4 * b @ gap).ravel()
+
+    best, least = np.zeros((rows, n)), np.inf
+    for _ in range(starts):
+        point = np.abs(rng.normal(size=rows * n)) * np.sqrt(np.trace(target) / (rows * n))
+        for slowest, steps in ((1e-10, 1000), (0.0, 5000)):  # a start that settles far from zero is given up early
+            options = {"maxiter": steps, "maxfun": 2 * steps, "ftol": slowest, "gtol": 1e-13}
+            found = minimize(cost, point, jac=True, method="L-BFGS-B", bounds=Bounds(0, np.inf), options=options)
+            point = found.x
+            if found.fun > 1e-6:
+                break
+        b = point.reshape(rows, n)
+        residual = float(np.max(np.abs(b.T @ b - target)))
+        if residual < least:
+            best, least = b * np.sqrt(scale), residual
+        if least <= tolerance:
+            break
+    return best, least
+
+
+def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
+    """Bounds on the cp-rank of a symmetric matrix with entries ≥ 0, component by component of its graph.
+
+    Exact for components without triangles and for those of rank one and two. Elsewhere the lower bound is the larger of the rank and the least
+    clique cover, and factors are searched for (`starts` random starts for each number of rows) from there upwards.
+
+    >>> found = cp_rank(bipartite_matrix(4))
+    >>> found.lower, found.upper
+    (4, 4)
+    """
+    a = np.asarray(matrix, float)
+    scale = float(np.max(np.abs(a), initial=0.0))
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.all(np.isfinite(a)):
+        raise ValueError(f"The cp-rank is of one finite square matrix; received shape {a.shape}.")
+    if np.max(np.abs(a - a.T), initial=0.0) > ZERO * scale or np.min(a, initial=0.0) < -ZERO * scale:
+        raise ValueError(
+            "A completely positive matrix is symmetric with entries ≥ 0; the largest asymmetry is "
+            f"{np.max(np.abs(a - a.T)):.3g}, the least entry {np.min(a):.3g}."
+        )
+    if np.linalg.eigvalsh(a)[0] < -ZERO * scale * len(a):
+        raise ValueError(
+            f"A completely positive matrix is positive semidefinite; received {np.linalg.eigvalsh(a)[0]:.3g}."
+        )
+    a = np.maximum((a + a.T) / 2, 0)
+    joined = graph(a)
+    parts = connected_components(joined, directed=False)[1]
+    lower, factors, certified, reasons = 0, [np.zeros((0, len(a)))], [], set()
+    for part in range(parts.max() + 1):
+        inside = np.flatnonzero(parts == part)
+        bound, reason, factor = _component(a[np.ix_(inside, inside)], scale, starts, seed)
+        lower += bound
+        reasons.add(reason)
+        rows = np.zeros((len(factor), len(a)))
+        rows[:, inside] = factor
+        factors.append(rows)
+        chosen = incompatible_edges(joined[np.ix_(inside, inside)])
+        certified += [(int(inside[i]), int(inside[j])) for i, j in chosen]
+    factor = np.concatenate(factors)
+    residual = float(np.max(np.abs(factor.T @ factor - a))) / scale if scale else 0.0
+    return CpRank(lower, len(factor), factor, residual, tuple(certified), "; ".join(sorted(reasons)))
+
+
+LARGEST_COVER = 24
+"""Graphs with triangles and more vertices than this are not covered by cliques, of which there may be exponentially many."""
+
+
+def cp_lower_bound(matrix: Float[np.ndarray, "N N"]) -> tuple[int, str]:
+    """A lower bound on the cp-rank and what it rests on, without looking for a factor: cheap enough for any layer.
+
+    The sum over the components of the graph of the larger of rank and clique cover (of a large component: the rank).
+    """
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    parts = connected_components(graph(matrix), directed=False)[1]
+    bounds = [_component_bound(matrix[np.ix_(parts == p, parts == p)], scale) for p in range(parts.max() + 1)]
+    return sum(bound for bound, _ in bounds), "; ".join(sorted({reason for _, reason in bounds}))
+
+
+def _component_bound(a: Float[np.ndarray, "N N"], scale: float) -> tuple[int, str]:
+    if np.max(a, initial=0.0) <= ZERO * scale:
+        return 0, "no entries"
+    joined = graph(a)
+    rank = int(np.sum(np.linalg.eigvalsh(a) > ZERO * scale * len(a)))
+    if is_triangle_free(joined):
+        edges = len(edges_of(joined))
+        return (edges, "edges, no two in one clique") if edges >= rank else (rank, "rank")
+    cover = clique_cover(joined) if len(a) <= LARGEST_COVER else 0
+    return (cover, "clique cover") if cover > rank else (rank, "rank")
+
+
+def _component(
+    a: Float[np.ndarray, "N N"], scale: float, starts: int, seed: int
+) -> tuple[int, str, Float[np.ndarray, "k N"]]:
+    """Lower bound, its reason and a factor, for a connected graph."""
+    lower, reason = _component_bound(a, scale)
+    if lower == 0:
+        return lower, reason, np.zeros((0, len(a)))
+    if is_triangle_free(graph(a)):
+        return lower, reason, triangle_free_factor(a)
+    if reason == "rank" and lower <= 2:
+        return lower, reason, planar_factor(a)
+    most = len(a) * (len(a) + 1) // 2
+    for rows in range(lower, most + 1):
+        factor, residual = search_factor(a, rows, starts=starts, seed=seed)
+        if residual <= ZERO:
+            return lower, reason, factor
+    raise ValueError(
+        f"No non-negative factor with up to {most} rows was found, and a completely positive matrix has one: either this "
+        f"matrix is not completely positive, or {starts} starts are too few."
+    )

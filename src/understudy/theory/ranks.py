@@ -1,0 +1,157 @@
+"""Rank_σ of a pair of covariances: how few neurons a hidden layer needs, bounded from both sides.
+
+A hidden layer with pre-activations Z (n × N: n neurons, N inputs) has the covariances
+
+    K = ZᵀZ = Σ_i z_i z_iᵀ,    K^σ = σ(Z)ᵀσ(Z) + β² 11ᵀ = Σ_i σ(z_i) σ(z_i)ᵀ + β² 11ᵀ,
+
+and Rank_σ(K, K^σ) is the least number of rows that gives them (Jacot et al. 2022, Eq. 4.1). For a σ with σ(cx) = cσ(x), c > 0,
+the pairs form a convex cone, and a network of the same depth with Rank_σ neurons in that layer has the same covariances, the
+same outputs and the same norm (Prop. 8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import nnls
+
+from understudy import activations
+from understudy.activations import Activation, PiecewiseLinear
+from understudy.theory.cp_rank import cp_lower_bound
+
+RANK_TOLERANCE = 1e-10
+"""Singular values below this times the largest count as zero."""
+
+
+@dataclass(frozen=True)
+class RankBounds:
+    """`lower` ≤ Rank_σ ≤ `upper`, and what they rest on.
+
+    **Attributes**
+
+    - `rank`, `activated_rank`: the ranks of K and of K^σ - β² 11ᵀ, both ≤ Rank_σ.
+    - `cp_lower`: a lower bound on the cp-rank of K^σ - β² 11ᵀ, for activations with values ≥ 0; 0 for others.
+    - `representation`: rows Z of shape (upper, N) with the same covariances, to `residual` of the largest entry.
+    - `ceiling`: the bound for every pair of N inputs, see `cone_dimension`.
+    """
+
+    lower: int
+    upper: int
+    rank: int
+    activated_rank: int
+    cp_lower: int
+    representation: Float[np.ndarray, "k N"]
+    residual: float
+    ceiling: int
+
+
+def activate(activation: str | Activation, values: np.ndarray) -> np.ndarray:
+    """σ of a NumPy array; piecewise linear ones without JAX, which would compile anew for every shape."""
+    sigma = activations.get(activation)
+    if isinstance(sigma, PiecewiseLinear):
+        return sigma.slope * values + sigma.kink * np.abs(values)
+    return np.asarray(sigma(values))
+
+
+def covariances(
+    representation: Float[np.ndarray, "n N"], activation: str | Activation, beta: float = 0.0
+) -> tuple[Float[np.ndarray, "N N"], Float[np.ndarray, "N N"]]:
+    """(K, K^σ) of pre-activations Z."""
+    z = np.asarray(representation, float)
+    h = activate(activation, z)
+    return z.T @ z, h.T @ h + beta**2
+
+
+def generators(representation: Float[np.ndarray, "n N"], activation: str | Activation) -> Float[np.ndarray, "n D"]:
+    """The pairs (z zᵀ, σ(z)σ(z)ᵀ), upper triangles side by side, D = N(N+1), one row a neuron."""
+    z = np.asarray(representation, float)
+    h = activate(activation, z)
+    i, j = np.triu_indices(z.shape[1])
+    return np.concatenate([z[:, i] * z[:, j], h[:, i] * h[:, j]], axis=1)
+
+
+def cone_dimension(activation: str | Activation, inputs: int) -> int:
+    """The dimension of the cone of all pairs (K, K^σ) of N inputs: no pair has a larger Rank_σ (Carathéodory).
+
+    N(N+1) for ReLU (Lemma 10). Less where the two matrices depend on each other: N(N+1)/2 for the linear activation, N² for |x|, whose
+    pairs share their diagonals.
+
+    >>> cone_dimension("relu", 3), cone_dimension("abs", 3), cone_dimension("linear", 3)
+    (12, 9, 6)
+    """
+    parity = _require_homogeneous(activation).parity
+    return {"odd": inputs * (inputs + 1) // 2, "even": inputs**2, None: inputs * (inputs + 1)}[parity]
+
+
+def reduce_representation(
+    representation: Float[np.ndarray, "n N"], activation: str | Activation
+) -> Float[np.ndarray, "k N"]:
+    """Fewer rows with the same covariances: rows of Z, rescaled, at most as many as the cone has dimensions (Rank(K) if σ is linear).
+
+    Σ_i α_i (z_i z_iᵀ, σ(z_i)σ(z_i)ᵀ) with α = 1 is a conical combination of n generators; Carathéodory's theorem keeps linearly independent ones.
+    Lawson and Hanson's active-set method for non-negative least squares finds such a combination; row i becomes √α_i z_i.
+    The homogeneity of σ is what lets α_i go inside.
+    """
+    z = np.asarray(representation, float)
+    if _require_homogeneous(activation).parity == "odd":  # σ(x) = cx: the covariances are one, and its rank is enough
+        _, values, rows = np.linalg.svd(z, full_matrices=False)
+        return (values[:, None] * rows)[: _rank(z)]
+    norms = np.linalg.norm(z, axis=1)
+    kept = norms > 0
+    if not kept.any():
+        return z[kept]
+    unit = z[kept] / norms[kept, None]
+    rows = generators(unit, activation)
+    weights, _ = nnls(rows.T, (norms[kept] ** 2) @ rows, maxiter=50 * (len(rows) + rows.shape[1]))
+    chosen = weights > 0
+    return np.sqrt(weights[chosen])[:, None] * unit[chosen]
+
+
+def rank_bounds(
+    representation: np.ndarray,
+    activation: str | Activation,
+) -> RankBounds:
+    """Bounds on Rank_σ of the covariances of pre-activations Z (n × N), σ homogeneous of degree one.
+
+    β does not enter: it is taken off K^σ on both sides. From below: Rank(K) (Lemma 10), Rank(K^σ - β²11ᵀ), and where σ ≥ 0 the cp-rank of the latter (Section 4.2).
+    From above: n, and the rows `reduce_representation` leaves.
+
+    >>> aligned = np.array([[1.0, -1.0], [2.0, -2.0], [0.0, 1.0]])
+    >>> found = rank_bounds(aligned, "relu")
+    >>> found.lower, found.upper
+    (2, 2)
+    """
+    sigma = _require_homogeneous(activation)
+    z = np.asarray(representation, float)
+    if z.ndim != 2 or not np.all(np.isfinite(z)):
+        raise ValueError(f"A representation is one finite matrix, neurons × inputs; received shape {z.shape}.")
+    reduced = reduce_representation(z, activation)
+    k, activated = covariances(z, activation)
+    scale = max(float(np.max(np.abs(k), initial=0.0)), float(np.max(np.abs(activated), initial=0.0)))
+    found = covariances(reduced, activation)
+    residual = max(float(np.max(np.abs(a - b))) for a, b in zip((k, activated), found, strict=True))
+    rank, activated_rank = _rank(z), _rank(activate(sigma, z))
+    cp_lower = 0
+    if np.all(activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated, initial=0.0) > 0:
+        cp_lower = cp_lower_bound(activated)[0]
+    lower = max(rank, activated_rank, cp_lower)
+    ceiling = cone_dimension(activation, z.shape[1])
+    return RankBounds(
+        lower, len(reduced), rank, activated_rank, cp_lower, reduced, residual / scale if scale else 0.0, ceiling
+    )
+
+
+def _rank(matrix: np.ndarray) -> int:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(values > RANK_TOLERANCE * values[0])) if len(values) and values[0] > 0 else 0
+
+
+def _require_homogeneous(activation: str | Activation) -> Activation:
+    sigma = activations.get(activation)
+    if sigma.homogeneity != 1:
+        raise ValueError(
+            f"Rank_σ is of activations with σ(cx) = cσ(x) for c > 0; received {sigma.name!r}. Try relu, abs or linear."
+        )
+    return sigma
