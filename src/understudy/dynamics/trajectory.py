@@ -69,9 +69,9 @@ class Trajectory:
     time: float
     steps: int
     rejected: int
-    factorisations: int
     times: np.ndarray = field(repr=False)
     snapshots: np.ndarray = field(repr=False)
     flow_end: np.ndarray = field(repr=False)
     jump: dict[str, float] | None = None
+    factorisations: int = 0
     norms: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
