@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from understudy.papers.check import at_least, at_most, equal
@@ -11,10 +12,19 @@ from understudy.papers.measurement import Measurement
 
 def autodiff(network: Any, inputs: Any, targets: Any) -> list[Any]:
     """-∂J/∂z_l of every layer and sample, J = ½‖f* - f‖², by automatic differentiation: z_l shifted, the shift differentiated."""
+    import jax.numpy as jnp
+
+    zeros = [jnp.zeros((len(inputs), len(w))) for w in network.weights]
+    return [-g for g in _slopes()(zeros, network, inputs, targets)]
+
+
+@cache
+def _slopes() -> Any:
+    """The compiled gradient of J with respect to the shifts, one program for all networks of the same widths."""
     import jax
     import jax.numpy as jnp
 
-    def cost(shifts: list[Any]) -> Any:
+    def cost(shifts: list[Any], network: Any, inputs: Any, targets: Any) -> Any:
         x = inputs
         for l, (w, b, shift) in enumerate(zip(network.weights, network.biases, shifts, strict=True), start=1):
             z = x @ w.T
@@ -22,8 +32,7 @@ def autodiff(network: Any, inputs: Any, targets: Any) -> list[Any]:
             x = z if l == network.depth else jax.nn.relu(z)
         return 0.5 * jnp.sum((targets - x) ** 2)
 
-    zeros = [jnp.zeros((len(inputs), len(w))) for w in network.weights]
-    return [-g for g in jax.jit(jax.grad(cost))(zeros)]
+    return jax.jit(jax.grad(cost))
 
 
 def _constancy(student: Any, teacher: Any, layer: int, mixtures: Any) -> tuple[float, int, int]:
@@ -53,9 +62,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     direct, mixed, spread, regions, changes, lowest = [], [], [], [], [], []
     low, high = settings["widths"]
     for depth in progress.over(settings["depths"], "depth"):
+        rng = np.random.default_rng(depth)
+        widths = [settings["dim"], *rng.integers(low, high, size=depth - 1).tolist(), settings["outputs"]]
         for seed in range(settings["networks"]):
-            rng = np.random.default_rng([depth, seed])
-            widths = [settings["dim"], *rng.integers(low, high, size=depth - 1).tolist(), settings["outputs"]]
             over = [widths[0], *(2 * n for n in widths[1:-1]), widths[-1]]
             teacher = Deep.glorot(widths, seed=seed, bias=0.3)
             student = Deep.glorot(over, seed=seed + 1000, bias=0.3)
