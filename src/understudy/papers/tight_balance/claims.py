@@ -116,7 +116,7 @@ CLAIMS: tuple[Claim, ...] = (
         tolerance="1e-10 on eigenvalues; 2 % on escape times",
         tolerance_reason="Eigenvalues of 6 × 6 matrices to rounding; the next order of the escape time is relatively O(s).",
         quick={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 13, "seeds": 60},
-        full={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -5, "escapes": 25, "seeds": 500},
+        full={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 25, "seeds": 500},
         measure=_measure("landscape", "nature"),
         figure=_draw("landscape", "draw_nature"),
     ),
