@@ -226,8 +226,8 @@ def descent_beside(
 ) -> list[float]:
     """How far the loss falls within shrinking distances of the split point at μ, by way of its neighbours on the line.
 
-    The loss is constant along the line `line(μ)`; at μ ± step the point is pushed by ± step along its least eigenvector. One
-    number a step: the largest fall, of all four pushes. Positive for every step, it shows that the point is no minimum, however
+    The loss is constant along the line `line(μ)`; at μ ± step the point is pushed along ± its least eigenvector, by
+    step × 10^(-i/2), i = 0 … 8. One number a step: the largest fall of all pushes. Positive for every step, it shows that the point is no minimum, however
     flat its Hessian: the argument of "few neurons", Section 4, for μ = 0 and 1.
     """
     base = float(task.loss(line(mu)))
@@ -238,7 +238,9 @@ def descent_beside(
             vector = np.asarray(task.flatten(line(mu + side)))
             hessian = np.asarray(task.hessian(vector))
             direction = np.linalg.eigh((hessian + hessian.T) / 2)[1][:, 0]
-            losses += [float(task.loss(vector + sign * step * direction)) for sign in (1, -1)]
+            sizes = step * 10.0 ** (-np.arange(9) / 2)
+            pushed = vector + np.concatenate([sizes, -sizes])[:, None] * direction
+            losses.append(float(np.min(np.asarray(task.loss(pushed)))))
         falls.append(base - min(losses))
     return falls
 

@@ -116,6 +116,9 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     axes[3].semilogx(data["betas"], data["worst_norm"], "o-", label="largest ‖w‖√k")
     axes[3].semilogx(data["betas"], data["worst_outgoing"], "s-", color="C1", label="least a/k")
     axes[3].axhline(1, color="black", ls=":")
+    axes[3].minorticks_off()
+    axes[3].set_xticks([b for b in (0.1, 0.2, 0.5, 1, 2, 4, 8) if data["betas"].min() <= b <= data["betas"].max()])
+    axes[3].xaxis.set_major_formatter("{x:g}")
     for ax, x, y in zip(
         axes, ["teachers k"] * 3 + ["softplus: β"], ["‖w‖a", "‖w‖", "a", "bounds of Thm 3.4"], strict=True
     ):
