@@ -165,10 +165,11 @@ def _report(
         }
         if follow:
             directions = [least_direction(wide, p)[1] for p in points]
-            found = follow_pushes(
-                wide, points, directions, catalogue=catalogue,
-                watch=lambda done, total, j=j: status.update(f"neuron {j}: {done} of {total} pushes"),
-            )  # fmt: skip
+
+            def watch(done: int, total: int, j: int = j) -> None:
+                status.update(f"neuron {j}: {done} of {total} pushes")
+
+            found = follow_pushes(wide, points, directions, catalogue=catalogue, watch=watch)
             row["destinations"] = [
                 {
                     "mu": shares[d.origin],

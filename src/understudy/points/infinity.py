@@ -98,7 +98,9 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
     if limit is not None:
         tangents = tuple(float(x) for x in np.linalg.norm(np.asarray(limit.slopes), axis=1))
         if isinstance(task, Empirical):
-            found = _limit(task.prepared(jnp.asarray(trajectory.vector)), limit)
+            ready = task.prepared(jnp.asarray(trajectory.vector))
+            assert isinstance(ready, Empirical)
+            found = _limit(ready, limit)
     words = _words(pairs, lengthening, exponent, tangents, found[1], found[2], trajectory.loss)
     return Escape(pairs, lengthening, exponent, smaller, tangents, *found, words)
 
@@ -145,7 +147,8 @@ def _joined(network: TwoLayer, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoL
     w, a = np.asarray(network.incoming), np.asarray(network.outgoing)
     partner = {i: j for i, j in pairs}
     absorbed = {j for _, j in pairs}
-    rows, weights, slopes, of = [], [], [], []
+    rows: list[np.ndarray] = []
+    weights, slopes, of = [], [], []
     for i in range(len(a)):
         if i in absorbed:
             continue

@@ -114,7 +114,8 @@ def _rebuilt(network: Network, groups: list[list[int]], layer: int) -> Network:
         members[row, group] = 1.0
     total = jnp.asarray(members)
     if isinstance(network, TwoLayer):
-        return TwoLayer(network.incoming[first], jnp.tensordot(total, network.outgoing, axes=1))
+        joined = jnp.tensordot(total, network.outgoing, axes=1)
+        return TwoLayer(network.incoming[first], joined)  # type: ignore[return-value]
     weights, biases = list(network.weights), list(network.biases)
     weights[layer], biases[layer] = weights[layer][first], biases[layer][first]
     weights[layer + 1] = weights[layer + 1] @ total.T

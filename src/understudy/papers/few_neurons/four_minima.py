@@ -228,8 +228,8 @@ CLAIM = Claim(
         "of two local minima, or a symmetry-induced local minimum."
     ),
     paper_value={
-        "fractions": FRACTIONS,
-        "losses": LOSSES,
+        "fractions": dict(FRACTIONS),
+        "losses": dict(LOSSES),
         "least, second, largest eigenvalue": {k: list(v) for k, v in EIGENVALUES.items()},
         "outgoing weights of local-I": [1.35, 1.35, 1.98, -0.66],
     },

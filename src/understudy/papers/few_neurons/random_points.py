@@ -26,9 +26,9 @@ def cases(shape: Mapping[str, Any], count: int) -> Iterator[Case]:
     rng = np.random.default_rng([len(shape["kind"]), *_numbers(shape)])
     for seed in range(count):
         if shape["kind"] == "deep":
-            network = us.Deep.glorot(shape["widths"], seed=seed, bias=0.5)
+            deep = us.Deep.glorot(shape["widths"], seed=seed, bias=0.5)
             x = rng.normal(size=(shape["samples"], shape["widths"][0]))
-            yield Case(critical_data(network, x, activation="tanh", seed=seed), network, shape["layer"])
+            yield Case(critical_data(deep, x, activation="tanh", seed=seed), deep, shape["layer"])
             continue
         outputs = tuple(shape["outputs"])
         dim = 3 if shape.get("bias") else 2

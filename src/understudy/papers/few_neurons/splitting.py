@@ -1,5 +1,7 @@
 """Row `splitting`: splitting neurons keeps the function and keeps critical points critical."""
 
+from typing import Any
+
 import numpy as np
 
 from understudy.papers.check import at_most
@@ -17,6 +19,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
     rng = np.random.default_rng(0)
     functions, gradients, back, cases = [], [], [], 0
+    network: Any
     for shape in progress.over(settings["shapes"], "network"):
         for seed in range(settings["points"]):
             if shape["kind"] == "two-layer":
