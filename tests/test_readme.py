@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import understudy as us
+from understudy.papers.ledger import entries
+from understudy.papers.registry import PAPERS
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -39,3 +41,10 @@ def test_demo_numbers(demo):
 def test_files_the_readme_points_to_exist():
     for target in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
         assert (Path(__file__).parent.parent / target).exists(), target
+
+
+def test_the_ledger_is_what_the_readme_says():
+    for paper in PAPERS:
+        statuses = [entry.best.status if entry.best else "not yet" for entry in entries(paper)]
+        counts = [statuses.count(status) for status in ("reproduced", "erratum", "differs", "not yet")]
+        assert f"| {paper} | {len(statuses)} | {' | '.join(map(str, counts))} |" in README

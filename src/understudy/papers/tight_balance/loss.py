@@ -211,7 +211,7 @@ def quadratic(settings: Settings, progress: Progress) -> Measurement:
         q11, q12, q22 = w[0] @ w[0], w[0] @ v[0], v[0] @ v[0]
         printed = 0.5 * q11 * q22 + q12**2 - q11 / 2 - q22 / 2 + 0.5
         length = math.sqrt(q11 * q22)
-        exact = float(us.interaction("hermite:2", math.sqrt(q11), math.sqrt(q22), q12 / length))
+        exact = float(us.interaction("hermite:2", math.sqrt(q11), math.sqrt(q22), min(max(q12 / length, -1.0), 1.0)))
         pair.append(abs(exact - printed) / (1 + length**2))
         x, y = w[0] / math.sqrt(q11), v[0] / math.sqrt(q22)
         on_sphere.append(abs(float(us.interaction("hermite:2", 1.0, 1.0, float(x @ y))) - (x @ y) ** 2))
