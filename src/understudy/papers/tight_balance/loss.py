@@ -214,7 +214,9 @@ def quadratic(settings: Settings, progress: Progress) -> Measurement:
         exact = float(us.interaction("hermite:2", math.sqrt(q11), math.sqrt(q22), min(max(q12 / length, -1.0), 1.0)))
         pair.append(abs(exact - printed) / (1 + length**2))
         x, y = w[0] / math.sqrt(q11), v[0] / math.sqrt(q22)
-        on_sphere.append(abs(float(us.interaction("hermite:2", 1.0, 1.0, float(x @ y))) - (x @ y) ** 2))
+        on_sphere.append(
+            abs(float(us.interaction("hermite:2", 1.0, 1.0, float(np.clip(x @ y, -1.0, 1.0)))) - (x @ y) ** 2)
+        )
     largest = float(np.abs(constants).max())
     return Measurement(
         checks=[
