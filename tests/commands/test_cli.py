@@ -83,12 +83,12 @@ def test_fit_stores_reuses_extends_and_notices_damage(tmp_path):
 
 
 def _started(tmp_path):
+    # A shell's background jobs ignore interrupts, and so would the process if the tests run in one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "understudy", "fit", "--teacher", "8", "--student", "4", "--seeds", "5000"]
     process = subprocess.Popen(
         [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
-        # A shell's background jobs ignore interrupts, and so would this process if the tests run in one.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     return process
 
