@@ -1,0 +1,124 @@
+"""`understudy claims` and `understudy reproduce` on a toy paper."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from understudy import papers
+from understudy.commands.claims import claims as claims_command
+from understudy.commands.reproduce import reproduce as reproduce_command
+from understudy.papers import entries, reproduce
+
+KEYS = {"paper", "id", "status", "paper_value", "measured", "tolerance", "where", "statement"} | {
+    "scale",
+    "when",
+    "version",
+    "settings",
+}
+
+
+@pytest.fixture
+def run_command(toy, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    app = typer.Typer()
+    app.command()(claims_command)
+    app.command()(reproduce_command)
+    return lambda *words: CliRunner().invoke(app, [*words])
+
+
+def test_claims_command(toy, run_command, tmp_path):
+    reproduce("toy", out=tmp_path / "out", record=True, results=tmp_path)
+    reproduce("toy", "basel", full=True, out=tmp_path / "out", record=True, results=tmp_path)
+    listed = run_command("claims", "toy", "--json", "--results", str(tmp_path))
+    assert listed.exit_code == 0
+    rows = json.loads(listed.stdout)["claims"]
+    assert all(set(row) >= KEYS for row in rows)
+    assert [(row["id"], row["status"], row["scale"]) for row in rows] == [
+        ("basel", "reproduced", "full"),
+        ("wrong", "differs", "quick"),
+        ("misprint", "erratum", "quick"),
+        ("raising", "not yet", None),
+    ]
+    both = json.loads(run_command("claims", "toy", "--json", "--all-scales", "--results", str(tmp_path)).stdout)
+    assert [(row["id"], row["scale"]) for row in both["claims"]][:3] == [
+        ("basel", "quick"),
+        ("basel", "full"),
+        ("wrong", "quick"),
+    ]
+    table = run_command("claims", "--results", str(tmp_path)).stdout
+    for word in ("toy", "basel", "✓ reproduced", "≠ differs", "✎ erratum", "… not yet"):
+        assert word in table
+
+
+def test_claims_command_before_anything_is_measured(run_command, tmp_path):
+    rows = json.loads(run_command("claims", "toy", "--json", "--results", str(tmp_path)).stdout)["claims"]
+    assert {row["status"] for row in rows} == {"not yet"}
+    assert run_command("claims", "toy", "--refresh", "--results", str(tmp_path)).exit_code == 0
+    assert (tmp_path / "toy.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("toy/basel", 0), ("toy/misprint", 0), ("toy/wrong", 1), ("toy/raising", 1), ("toy", 1)],
+)
+def test_reproduce_exit_codes(run_command, tmp_path, target, code):
+    done = run_command("reproduce", target, "--out", str(tmp_path))
+    assert done.exit_code == code, done.output
+    assert (tmp_path / "toy" / "index.html").as_uri() in done.stdout.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("claims", "tpy"), ["'tpy'", "Did you mean 'toy'", "copy-average"]),
+        (("reproduce", "nonsense"), ["'nonsense'", "copy-average", "toy"]),
+        (("reproduce", "toy/bassel"), ["'bassel'", "Did you mean 'basel'", "misprint"]),
+        (("reproduce", "toy/"), ["''", "basel"]),
+        (("reproduce",), ["received neither", "copy-average"]),
+        (("reproduce", "toy", "--all"), ["received 'toy' and --all"]),
+    ],
+)
+def test_bad_input_is_exit_code_2_and_says_what_exists(run_command, tmp_path, words, said):
+    if words[0] == "reproduce":
+        words = (*words, "--out", str(tmp_path / "out"))
+    done = run_command(*words)
+    assert done.exit_code == 2
+    for part in said:
+        assert part in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_ledger_file_is_exit_code_2(run_command, tmp_path):
+    (tmp_path / "toy.json").write_text('{"claims": [')
+    done = run_command("claims", "toy", "--results", str(tmp_path))
+    assert done.exit_code == 2
+    assert "toy.json is not JSON" in done.stderr
+
+
+def test_reproduce_json_and_record(toy, run_command, tmp_path):
+    words = ["--out", str(tmp_path / "out"), "--results", str(tmp_path / "ledger")]
+    done = run_command("reproduce", "toy", "--json", "--record", *words)
+    assert done.exit_code == 1
+    printed = json.loads(done.stdout)
+    assert all(set(row) >= KEYS for row in printed["claims"])
+    assert "the toy broke" in printed["claims"][3]["error"]
+    assert Path(printed["pages"][0]).exists()
+    assert entries("toy", tmp_path / "ledger")[0].results["quick"].status == "reproduced"
+    assert "[1/4] toy/basel  ✓ reproduced" in done.stderr
+    assert "Claim 2 of 4: wrong" in done.stderr
+
+
+def test_reproduce_all_and_interrupt(toy, run_command, tmp_path, monkeypatch):
+    for handle in list(papers.PAPERS):
+        if handle != "toy":
+            monkeypatch.delitem(papers.PAPERS, handle)
+    done = run_command("reproduce", "--all", "--out", str(tmp_path))
+    assert done.exit_code == 1
+    assert 'href="toy/index.html"' in (tmp_path / "index.html").read_text()
+    toy.interrupt["at"] = "raising"
+    done = run_command("reproduce", "toy", "--out", str(tmp_path))
+    assert done.exit_code == 130
+    assert "the same command" in done.stderr
