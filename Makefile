@@ -26,7 +26,7 @@ bench: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 references: $(STAMP)
-	$(BIN)/python scripts/make_references.py
+	$(BIN)/python -m scripts.references
 
 clean:
 	rm -rf $(VENV) results site build

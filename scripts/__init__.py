@@ -1,0 +1,1 @@
+"""What the repository makes for itself."""
