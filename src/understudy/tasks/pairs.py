@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -33,6 +34,13 @@ class Pairs(NamedTuple):
     kink: float
     area: Float[Array, "n k"]
     q_perpendicular: Float[Array, "n k r"] | None
+
+    def leading(self, count: int) -> Pairs:
+        """The pairs with the first `count` rows of q."""
+        partials, area, perpendicular = jax.tree.map(
+            lambda x: x[:, :count], (self.partials, self.area, self.q_perpendicular)
+        )
+        return Pairs(partials, self.kink, area, perpendicular)
 
 
 def pair_up(

@@ -192,43 +192,52 @@ class Population(Task):
         if self.root is not None:
             w, v = w @ self.root, v @ self.root
         own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes_needed(self.resolution))
-        students = pair_up(self.activation, self.activation, w, w, self.resolution)
-        students = students._replace(partials=jax.tree.map(_zero_diagonal, students.partials))
-        teachers = pair_up(self.activation, self.teacher.activation, w, v, self.resolution)
-        b = self.teacher.outgoing
-        off = 2 * _zero_diagonal(_dots(a, a))
-        return _Terms(w, v, a, b, own, students, teachers, jnp.diagonal(_dots(a, a)), off, -2 * _dots(a, b))
+        groups = [(self.activation, w, a), (self.teacher.activation, v, -self.teacher.outgoing)]
+        if self.activation == self.teacher.activation:  # one table of pairs costs less than two
+            vectors, outgoing = jnp.concatenate([w, v]), jnp.concatenate([a, -self.teacher.outgoing])
+            groups = [(self.activation, vectors, outgoing)]
+        partners = []
+        for activation, vectors, outgoing in groups:
+            pairs = pair_up(self.activation, activation, w, vectors, self.resolution)
+            partners.append(_Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
+        first = partners[0]
+        partials = jax.tree.map(_zero_diagonal, first.pairs.partials)
+        partners[0] = first._replace(pairs=first.pairs._replace(partials=partials), weight=_zero_diagonal(first.weight))
+        return _Terms(w, a, own, jnp.diagonal(_dots(a, a)), partners)
 
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
         return self._loss(self._terms(vector))
 
     def _loss(self, t: _Terms) -> Array:
-        students = jnp.sum(t.weight_own * t.own.value) + jnp.sum(t.weight_students * t.students.partials.value) / 2
-        return students + jnp.sum(t.weight_teachers * t.teachers.partials.value) + self.constant
+        first, n = t.partners[0], self.width
+        pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
+        twice = (
+            jnp.sum(first.weight[:, :n] * first.pairs.partials.value[:, :n]) / 2
+        )  # each pair of students is in twice
+        return jnp.sum(t.weight_own * t.own.value) + pairs - twice + self.constant
 
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         t = self._terms(vector)
         return self._loss(t), self._gradient(t)
 
     def _gradient(self, t: _Terms) -> Array:
-        gs, gt = t.students.partials, t.teachers.partials
-        along = 2 * t.weight_own * t.own.q
-        along += 2 * jnp.sum(t.weight_students * gs.q11, axis=1) + 2 * jnp.sum(t.weight_teachers * gt.q11, axis=1)
-        incoming = along[:, None] * t.w + (t.weight_students * gs.q12) @ t.w + (t.weight_teachers * gt.q12) @ t.v
+        incoming = t.along()[:, None] * t.w
+        for p in t.partners:
+            incoming += (p.weight * p.pairs.partials.q12) @ p.vectors
         incoming = incoming if self.root is None else incoming @ self.root
         if not self.trains_outgoing:
             return incoming.ravel()
-        outgoing = 2 * (_rows(t.own.value, t.a) + gs.value @ t.a - gt.value @ t.b)
+        outgoing = 2 * (_rows(t.own.value, t.a) + sum(p.pairs.partials.value @ p.outgoing for p in t.partners))
         return jnp.concatenate([incoming, outgoing.reshape(self.width, -1)], axis=1).ravel()
 
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
         t = self._terms(vector)
         n, d = self.width, self.dim
-        own = own_blocks(t.students, t.weight_students, t.w, t.w)
-        own += own_blocks(t.teachers, t.weight_teachers, t.w, t.v)
+        own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
         own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
         own += 4 * (t.weight_own * t.own.qq)[:, None, None] * (t.w[:, :, None] * t.w[:, None, :])
-        slope, outer = cross_blocks(t.students, t.weight_students, t.w, t.w)
+        students = t.partners[0].pairs.leading(n)
+        slope, outer = cross_blocks(students, t.partners[0].weight[:, :n], t.w, t.w)
         metric = jnp.eye(d)
         if self.root is not None:
             metric = self.root @ self.root
@@ -238,13 +247,15 @@ class Population(Task):
             return Evaluation(self._loss(t), self._gradient(t), _assemble([(slope, metric)], outer, own))
 
         m = math.prod(self.outputs)
-        a, b = t.a.reshape(n, m), t.b.reshape(-1, m)
-        gs, gt = t.students.partials, t.teachers.partials
+        a, gs = t.a.reshape(n, m), students.partials
         # ∂²L/∂w_i∂a_j: for i ≠ j it is 2 a_i ∂_w G_ij, for i = j the derivative of the gradient by its own weight.
         slopes = 4 * gs.q11[:, :, None] * t.w[:, None, :] + 2 * gs.q12[:, :, None] * t.w[None, :, :]
-        along = 4 * (t.own.q[:, None] * a + gs.q11 @ a - gt.q11 @ b)
-        mixed = t.w[:, :, None] * along[:, None, :]
-        mixed += 2 * jnp.einsum("ij,jd,jm->idm", gs.q12, t.w, a) - 2 * jnp.einsum("ij,jd,jm->idm", gt.q12, t.v, b)
+        mixed = 4 * t.w[:, :, None] * (t.own.q[:, None] * a)[:, None, :]
+        for p in t.partners:
+            c, g = p.outgoing.reshape(-1, m), p.pairs.partials
+            mixed += 4 * t.w[:, :, None] * (g.q11 @ c)[:, None, :] + 2 * jnp.einsum(
+                "ij,jd,jm->idm", g.q12, p.vectors, c
+            )
         if self.root is not None:
             slopes, mixed = slopes @ self.root, jnp.einsum("ac,icm->iam", self.root, mixed)
 
@@ -271,10 +282,8 @@ class Population(Task):
         d - rank(students, teachers) times. Isotropic inputs only.
         """
         t = self._terms(vector)
-        gs, gt = t.students.partials, t.teachers.partials
-        along = 2 * t.weight_own * t.own.q
-        along += 2 * jnp.sum(t.weight_students * gs.q11, axis=1) + 2 * jnp.sum(t.weight_teachers * gt.q11, axis=1)
-        return jnp.diag(along) + t.weight_students * gs.q12
+        students = t.partners[0]
+        return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : self.width]
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Rescalings of each neuron (homogeneous activations) and rotations of what no teacher uses."""
@@ -312,19 +321,31 @@ class Population(Task):
         return self.root is None and self.dim > self.width + self.teacher.width
 
 
+class _Partners(NamedTuple):
+    """Neurons that every student is paired with: students first, or teachers, whose outgoing weights count negative.
+
+    `weight` is what each pair's interaction counts in the gradient; a student with itself is left out.
+    """
+
+    vectors: Array
+    outgoing: Array
+    pairs: Pairs
+    weight: Array
+
+
 class _Terms(NamedTuple):
-    """Everything one evaluation computes once: weights, partials, and the weight of each pair in the loss."""
+    """Everything one evaluation computes once: students, each with itself, and each with its partners."""
 
     w: Array
-    v: Array
     a: Array
-    b: Array
     own: SelfPartials
-    students: Pairs
-    teachers: Pairs
     weight_own: Array
-    weight_students: Array
-    weight_teachers: Array
+    partners: list[_Partners]
+
+    def along(self) -> Array:
+        """∂L/∂w_i = along_i w_i + terms along the partners."""
+        pairs = sum(jnp.sum(p.weight * p.pairs.partials.q11, axis=1) for p in self.partners)
+        return 2 * (self.weight_own * self.own.q + pairs)
 
 
 def _with_resolution(task: Population, resolution: float) -> Population:
@@ -360,7 +381,7 @@ def _assemble(constants: list[tuple[Array, Array]], outer: list[tuple[Array, Arr
 
 
 def _zero_diagonal(x: Array) -> Array:
-    return jnp.where(jnp.eye(x.shape[0], dtype=bool), 0.0, x)
+    return jnp.where(jnp.eye(*x.shape, dtype=bool), 0.0, x)
 
 
 @eqx.filter_jit
