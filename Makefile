@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test check bench references clean
+.PHONY: demo test thorough check bench references clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -15,7 +15,10 @@ demo: $(STAMP)
 	$(BIN)/understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results/demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m "not thorough"
+
+thorough: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m thorough
 
 check: $(STAMP)
 	$(BIN)/ruff check .

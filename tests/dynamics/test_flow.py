@@ -1,6 +1,6 @@
 """The flow against SciPy, its independence of how seeds are batched, its snapshots, and every way a run can end."""
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -55,14 +55,14 @@ def test_without_jumps_the_flow_ends_in_the_same_points(hundred):
 def test_snapshots_lie_on_scipys_trajectory():
     """Radau at 1e-9 stands for the exact flow; the flow's own error at 1e-6 a step adds up to some 1e-5."""
     times = np.array([0.0, 0.5, 3.0, 20.0, 50.0, 100.0, 400.0, 900.0])
-    evaluate = eqx.filter_jit(TASK.evaluate)
+    evaluate = jax.jit(lambda x: TASK.evaluate(x)[1:])
     for seed, t in follow(TASK, STARTS[:2], FlowOptions(snapshots=times)):
         reference = solve_ivp(
-            lambda _, x: -np.asarray(evaluate(jnp.asarray(x)).gradient),
+            lambda _, x: -np.asarray(evaluate(x)[0]),
             (0, 900),
             STARTS[seed],
             method="Radau",
-            jac=lambda _, x: -np.asarray(evaluate(jnp.asarray(x)).hessian),
+            jac=lambda _, x: -np.asarray(evaluate(x)[1]),
             t_eval=times,
             rtol=1e-9,
             atol=1e-9,
@@ -141,6 +141,7 @@ def test_numbers_that_overflow_are_named():
     assert np.all(np.isfinite(t.vector))
 
 
+@pytest.mark.thorough
 def test_relu_neurons_that_rest_at_zero_cost_few_steps():
     """Seeds 1 and 8: a neuron with |a| > ‖w‖ and the wrong sign is driven into w = 0, rests there, and comes back."""
     task = us.Population(us.Teacher.orthonormal(8, dim=9, activation="relu"), width=4)

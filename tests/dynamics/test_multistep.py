@@ -38,6 +38,7 @@ def test_a_quadratic_loss_decays_and_grows_exponentially(curvatures):
     np.testing.assert_allclose(stepper.vector, np.exp(-20 * curvatures), rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_errors_shrink_with_the_tolerance(task):
     start = np.asarray(task.flatten(starts.gaussian(task, [0], 0.3)))[0]
     evaluate, gradient = functions(task)
@@ -96,6 +97,7 @@ def test_runs_end_where_batched_steps_end(task, monkeypatch):
         assert np.all(np.isfinite(run.snapshots))
 
 
+@pytest.mark.thorough
 def test_quadrature_follows_growing_norms(monkeypatch):
     """A run from small weights whose norms outgrow the first choice of nodes."""
     monkeypatch.setattr(large, "LARGE", 0)

@@ -27,8 +27,8 @@ def dense(activation, n, k, d):
         ("erf", 3, 5, 7),
         ("erf", 4, 6, 6),
         ("erf", 30, 33, 34),
-        ("hermite:3", 4, 6, 8),
-        ("softplus", 2, 4, 5),
+        pytest.param("hermite:3", 4, 6, 8, marks=pytest.mark.thorough),
+        pytest.param("softplus", 2, 4, 5, marks=pytest.mark.thorough),
     ],
 )
 def test_every_eigenvalue_with_its_multiplicity(activation, n, k, d):
