@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import thorough_but
 
 import understudy as us
+from cases import thorough_but
 from understudy.dynamics import FlowOptions
 from understudy.theory import one_neuron
 

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import thorough_but
 from mpmath import mp, mpf
 
+from cases import thorough_but
 from understudy import activations, gaussian
 from understudy.activations import PiecewiseLinear, from_function
 from understudy.gaussian import Covariance, Partials, has_closed_form, mehler, pair_partials, self_partials

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import thorough_but
 from mpmath import atan2, matrix, mp, mpf, pi
 from scipy import special
 
+from cases import thorough_but
 from understudy import Population, Teacher, TwoLayer, gaussian
 from understudy.activations import PiecewiseLinear, get
 
