@@ -24,7 +24,8 @@ from jaxtyping import Array, Bool, Float
 from understudy.tasks.task import Task
 
 SOFT_DIRECTIONS = 4
-_NEWTON_STEPS = 12
+_NEWTON_STEPS, _STALLS = 12, 3
+"""Newton's steps at most, and those that may fail to halve the gradient: the point is at rounding."""
 
 
 class Jump(NamedTuple):
@@ -92,6 +93,7 @@ class _Search(NamedTuple):
     best: Array
     loss: Array
     norm: Array
+    stalls: Array
 
 
 def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
@@ -121,6 +123,7 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
             best=jnp.where(better, search.point, search.best),
             loss=jnp.where(better, loss, search.loss),
             norm=jnp.minimum(norm, search.norm),
+            stalls=search.stalls + (norm > search.norm / 2),
             point=jnp.where(jnp.all(jnp.isfinite(move)), search.point - move, search.point),
         )
 
@@ -140,11 +143,19 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
         return i + 1, jax.lax.switch(phase, [begin, look, iterate], search, point, loss, gradient, hessian, factor)
 
     def condition(carry: tuple[Array, _Search]) -> Array:
-        return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex
+        return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex & (carry[1].stalls < _STALLS)
 
     nan, infinite = jnp.asarray(math.nan), jnp.asarray(math.inf)
     empty = _Search(
-        jnp.zeros((size, size)), jnp.zeros((ends, size)), nan, jnp.asarray(True), departure, departure, nan, infinite
+        hessian=jnp.zeros((size, size)),
+        ends=jnp.zeros((ends, size)),
+        decrement=nan,
+        convex=jnp.asarray(True),
+        point=departure,
+        best=departure,
+        loss=nan,
+        norm=infinite,
+        stalls=jnp.asarray(0),
     )
     _, last = jax.lax.while_loop(condition, body, (jnp.asarray(0), empty))
     travelled = last.best - departure

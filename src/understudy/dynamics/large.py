@@ -24,7 +24,7 @@ _FIRST_STEP = 1e-2
 
 @lru_cache(maxsize=32)
 def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Functions (arrays of a task, point) ↦ (gradient, Hessian) and ↦ gradient.
+    """Functions (arrays of a task, point) ↦ (gradient, rough Hessian) and ↦ gradient.
 
     Tasks are taken apart once rather than at each call, which would cost as much as a gradient does. `fixed`: the
     leaves of the task that are no arrays, with None in place of those that are.
@@ -36,7 +36,7 @@ def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any
         return jax.tree.unflatten(structure, leaves)
 
     return (
-        jax.jit(lambda leaves, vector: task_of(leaves).evaluate(vector)[1:]),
+        jax.jit(lambda leaves, vector: task_of(leaves).evaluate_roughly(vector)[1:]),
         jax.jit(lambda leaves, vector: task_of(leaves).value_and_gradient(vector)[1]),
     )
 
@@ -67,6 +67,7 @@ class _Run:
         self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
         fixed = tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves)
         self.both, self.slope = _compiled(structure, fixed)
+        self.adapts = task.prepared(jnp.full(task.size, 1e3)) is not task  # whether larger norms ask for another task
 
     def _evaluate(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slope, hessian = self.both(self.leaves, vector)
@@ -109,7 +110,7 @@ class _Run:
         while True:
             state = s.save()
             accepted = s.step(self.options.max_time)
-            finer = self.moving.prepared(jnp.asarray(s.vector))
+            finer = self.moving.prepared(jnp.asarray(s.vector)) if self.adapts else self.moving
             if finer is self.moving:
                 break
             self._use(finer)  # norms have outgrown the quadrature within this step: it is taken again

@@ -50,7 +50,7 @@ class Multistep:
 
     **Arguments**
 
-    - `evaluate(θ)`: gradient and Hessian; `gradient(θ)`: the gradient alone.
+    - `evaluate(θ)`: gradient and Hessian, which is used in single precision; `gradient(θ)`: the gradient alone.
     - `rtol`, `atol`: a step's error e must have √mean((e/(atol + rtol|θ|))²) ≤ 1. `length`: of the first step.
     """
 
@@ -145,7 +145,7 @@ class Multistep:
         """The correction d, or None if it was not found: the step is too long."""
         c = self.length / _ALPHA[self.order]
         slope, hessian = self.evaluate(predicted)
-        np.copyto(self._hessian, hessian, casting="same_kind")
+        self._hessian = np.asarray(hessian, np.float32)
         if self._preconditioner is None or self._work > _MANY:
             self._factorise(c)
         residual = -c * slope - psi

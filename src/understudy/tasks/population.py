@@ -231,6 +231,13 @@ class Population(Task):
         return jnp.concatenate([incoming, outgoing.reshape(self.width, -1)], axis=1).ravel()
 
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
+        return self._evaluate(vector, jnp.float64)
+
+    def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
+        """Half of the memory that the assembly of the Hessian goes through."""
+        return self._evaluate(vector, jnp.float32)
+
+    def _evaluate(self, vector: Array, precision: type) -> Evaluation:
         t = self._terms(vector)
         n, d = self.width, self.dim
         own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
@@ -244,7 +251,7 @@ class Population(Task):
             own = self.root @ own @ self.root
             outer = [(left @ self.root, right @ self.root) for left, right in outer]
         if not self.trains_outgoing:
-            return Evaluation(self._loss(t), self._gradient(t), _assemble([(slope, metric)], outer, own))
+            return Evaluation(self._loss(t), self._gradient(t), _assemble([(slope, metric)], outer, own, precision))
 
         m = math.prod(self.outputs)
         a, gs = t.a.reshape(n, m), students.partials
@@ -273,7 +280,7 @@ class Population(Task):
         squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
         top = jnp.concatenate([own, mixed], axis=2)
         own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
-        return Evaluation(self._loss(t), self._gradient(t), _assemble(constants, outer, own))
+        return Evaluation(self._loss(t), self._gradient(t), _assemble(constants, outer, own, precision))
 
     def orthogonal_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
@@ -364,14 +371,17 @@ def _rows(scale: Array, a: Array) -> Array:
     return scale * a if a.ndim == 1 else scale[:, None] * a
 
 
-def _assemble(constants: list[tuple[Array, Array]], outer: list[tuple[Array, Array]], own: Array) -> Array:
+def _assemble(
+    constants: list[tuple[Array, Array]], outer: list[tuple[Array, Array]], own: Array, precision: type
+) -> Array:
     """The Hessian with blocks Σ scale_ij matrix + Σ left_ij right_ijᵀ off the diagonal and `own` on it, in one pass.
 
     Large and transposed intermediates cost more than the arithmetic, so every summand is written in the final layout,
     indexed (i, a, j, b).
     """
     n, size, _ = own.shape
-    off = jnp.zeros((n, size, n, size))
+    constants, outer, own = jax.tree.map(lambda x: x.astype(precision), (constants, outer, own))
+    off = jnp.zeros((n, size, n, size), precision)
     for scale, matrix in constants:
         off += scale[:, None, :, None] * matrix[None, :, None, :]
     for left, right in outer:

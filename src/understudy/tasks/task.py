@@ -51,6 +51,11 @@ class Task(eqx.Module):
         loss, gradient = self.value_and_gradient(vector)
         return Evaluation(loss, gradient, jax.jacfwd(lambda v: self.value_and_gradient(v)[1])(vector))
 
+    def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
+        """`evaluate` with the Hessian in single precision, for methods that look at the gradient for what is left."""
+        loss, gradient, hessian = self.evaluate(vector)
+        return Evaluation(loss, gradient, hessian.astype(jnp.float32))
+
     @property
     def is_flat(self) -> bool:
         """Whether the parameter space is flat, so that the task is its own chart everywhere."""
