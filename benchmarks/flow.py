@@ -5,7 +5,6 @@ several times, and the least time of each counts: other work on the machine only
 of 5e-8; our runs go on to rounding (1e-14 or so) by a justified jump.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -186,7 +185,4 @@ def main() -> None:
     accuracy(console)
     other_activations(console)
     dimensions(console)
-    if "UNDERSTUDY_BENCH_MEMORY" in os.environ:
-        memory(console)
-    else:
-        console.print("Set UNDERSTUDY_BENCH_MEMORY=1 to measure the memory of (48, 16) × 20 as well (two minutes).")
+    memory(console)
