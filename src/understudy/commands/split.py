@@ -128,7 +128,7 @@ def _report(
     from understudy.commands.sources import make_task
     from understudy.points import certify
     from understudy.points.destinations import Catalogue, follow_pushes, least_direction
-    from understudy.points.splitting import expected_kind, split_matrices
+    from understudy.points.splitting import expected_kind, lower_bound, split_matrices
     from understudy.surgery import split as split_neuron
 
     task, wide = make_task(source, network.width), make_task(source, network.width + 1)
@@ -182,9 +182,22 @@ def _report(
                 for d in found
             ]
         rows.append(row)
-        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in axis])
-        spectra = np.linalg.eigvalsh(np.asarray(wide.hessian(vectors)))
-        lines.append({"mu": axis, "five": spectra[:, :5], "upper": matrices.upper_bound(axis), "row": row})
+        line = [*axis, -1.0, 0.0, 1.0]
+        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in line])
+        hessians = np.asarray(wide.hessian(vectors))
+        below = lower_bound(*hessians[-3:])
+        spectra = np.linalg.eigvalsh(hessians[:-3])
+        for told_split in row["splits"]:
+            told_split["lower_bound"] = float(below(told_split["mu"]))
+        lines.append(
+            {
+                "mu": axis,
+                "five": spectra[:, :5],
+                "upper": matrices.upper_bound(axis),
+                "lower": below(axis),
+                "row": row,
+            }
+        )
     told = {
         "point": {
             "kind": point.kind,
