@@ -117,8 +117,8 @@ CLAIMS: tuple[Claim, ...] = (
         tolerance_reason="Eigenvalues of 6 × 6 matrices to rounding; the next order of the escape time is relatively O(s).",
         quick={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 13, "seeds": 60},
         full={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 25, "seeds": 500},
-        measure=_measure("landscape", "nature"),
-        figure=_draw("landscape", "draw_nature"),
+        measure=_measure("nature", "nature"),
+        figure=_draw("nature", "draw_nature"),
     ),
     Claim(
         paper=PAPER,
@@ -157,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
             "runs": [[4, 4, 6, 4], [4, 6, 8, 4], [6, 6, 12, 4], [4, 4, 6, 6]],
             "seeds": 200,
         },
-        measure=_measure("landscape", "pairs"),
+        measure=_measure("nature", "pairs"),
     ),
     Claim(
         paper=PAPER,
