@@ -29,7 +29,9 @@ def split(
     seed: Annotated[int | None, typer.Option(help="Which run; without --result, which start is followed.")] = None,
     neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
-    follow: Annotated[bool, typer.Option("--follow", help="Push every split point to both sides and follow.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Push every split point but those at μ = 0 and 1 to both sides and follow.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -164,15 +166,18 @@ def _report(
             ],
         }
         if follow:
-            directions = [least_direction(wide, p)[1] for p in points]
+            # At μ = 0 and 1 the Hessian has nothing but zeros to push along.
+            pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
+            directions = [least_direction(wide, points[i])[1] for i in pushed]
 
             def watch(done: int, total: int, j: int = j) -> None:
                 status.update(f"neuron {j}: {done} of {total} pushes")
 
-            found = follow_pushes(wide, points, directions, catalogue=catalogue, watch=watch)
+            chosen = [points[i] for i in pushed]
+            found = follow_pushes(wide, chosen, directions, catalogue=catalogue, watch=watch) if pushed else []
             row["destinations"] = [
                 {
-                    "mu": shares[d.origin],
+                    "mu": shares[pushed[d.origin]],
                     "sign": d.sign,
                     "kind": d.kind,
                     "name": d.name,
