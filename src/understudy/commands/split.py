@@ -79,7 +79,7 @@ def split(
     if json_:
         print(json.dumps(content, indent=1))
     else:
-        _print(report["json"], shares)
+        _print(report["json"])
     if out is not None:
         from understudy.plots.split import draw_split
 
@@ -215,7 +215,7 @@ def _report(
     return {"json": told, "lines": lines}
 
 
-def _print(report: dict[str, Any], shares: list[float]) -> None:
+def _print(report: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -227,22 +227,31 @@ def _print(report: dict[str, Any], shares: list[float]) -> None:
         highlight=False,
     )
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("neuron", "a", "|w|", "scenario", "Y"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for mu in shares:
-        table.add_column(f"μ = {mu:g}", no_wrap=False)
+    for name in ("neuron", "a", "|w|", "scenario", "Y", "μ", "verdict", "index", "least λ", "bounds"):
+        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
     for row in report["neurons"]:
-        cells = [f"{s['kind']} ({s['least_eigenvalue']:.0e})" for s in row["splits"]]
-        table.add_row(
+        own = [
             str(row["neuron"]),
             f"{row['outgoing']:.3f}",
             f"{row['norm']:.3f}",
             row["scenario"],
-            f"{row['least_of_Y']:.1e}…{row['largest_of_Y']:.1e}",
-            *cells,
-        )
+            f"{row['least_of_Y']:.0e}…{row['largest_of_Y']:.0e}",
+        ]
+        for number, s in enumerate(row["splits"]):
+            table.add_row(
+                *(own if number == 0 else [""] * len(own)),
+                f"{s['mu']:g}",
+                s["kind"],
+                str(s["index"]),
+                f"{s['least_eigenvalue']:.1e}",
+                f"{s['lower_bound']:.0e}…{s['upper_bound']:.0e}",
+                end_section=number == len(row["splits"]) - 1,
+            )
     console.print(table)
-    console.print("In brackets: least eigenvalue of the Hessian. Y: its least and largest eigenvalue.", highlight=False)
+    console.print(
+        "Y, bounds: least and largest eigenvalue of Y; of the least non-trivial λ (App. D.2.1, Lemma 4.2).",
+        highlight=False,
+    )
     for row in report["neurons"]:
         for d in row.get("destinations", []):
             sign = "+" if d["sign"] > 0 else "-"
