@@ -242,8 +242,8 @@ CLAIMS: tuple[Claim, ...] = (
         full={
             "activations": ["relu", "abs", "quadratic", "quartic", "hermite:4", "cosine", "bump", "x tanh x"],
             "samples": 60_000,
-            "epochs": 10,
-            "seeds": 5,
+            "epochs": 4,
+            "seeds": 3,
             "batch": 100,
             "rate": 1e-3,
         },
