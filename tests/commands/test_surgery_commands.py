@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from understudy.cli import app
 
-FAST = ["--activation", "erf", "--teacher", "3", "--dim", "3"]
+FAST = ["--activation", "erf", "--teacher", "3", "--dim", "4"]
 
 
 def invoke(*arguments):
@@ -16,7 +16,9 @@ def invoke(*arguments):
 
 def test_grow_own_teacher_with_table_json_and_figure(tmp_path):
     file = tmp_path / "teacher.json"
-    file.write_text(json.dumps({"incoming": [[1.0, 0.0], [0.0, 1.0]], "outgoing": [1.0, 1.0], "activation": "erf"}))
+    # Of the shapes of FAST, so that programs are compiled once; the third teacher is silent.
+    incoming = [[0.6, 0.8, 0.0, 0.0], [-0.8, 0.6, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
+    file.write_text(json.dumps({"incoming": incoming, "outgoing": [1.0, 1.0, 0.0], "activation": "erf"}))
     done = invoke("grow", "--teacher-file", file, "--student", "2", "--json", "--out", tmp_path)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

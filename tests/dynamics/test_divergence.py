@@ -1,5 +1,7 @@
 """Runs to infinity are named with their last state kept; runs that saturate or stall are not."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,6 +61,15 @@ def test_separable_data_under_a_logistic_cost_diverge_like_a_logarithm():
     assert found is not None
     assert 0 < found.exponent < 0.05
     assert us.certify(task, trajectory.vector).kind == "unconverged"
+
+
+def test_a_noisy_last_gradient_does_not_hide_a_flight_if_the_task_is_known():
+    """At loose tolerances the gradient at the end is the integrator's error; the loss of the kept points tells."""
+    task = Toy(lambda x: jnp.sum(1 / (1 + x**2)), 1)
+    trajectory = end(task, [1.0])
+    noisy = dataclasses.replace(trajectory, gradient_norm=1.0)
+    assert find_divergence(noisy) is None
+    assert find_divergence(noisy, task).exponent == pytest.approx(find_divergence(trajectory).exponent)
 
 
 def test_snapshots_are_not_needed():

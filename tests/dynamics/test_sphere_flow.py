@@ -28,9 +28,9 @@ def test_norms_stay_one_for_a_million_time_units(task):
 def test_against_a_plain_integrator(task):
     """SciPy's DOP853 at 1e-12 on the ambient field; ours at 1e-10 must agree to the tolerance times e^(growth)."""
     start = np.asarray(task.flatten(starts.uniform_sphere(task, [3])))
-    times = [0.3, 1.0, 3.0]
+    times = np.linspace(0.2, 3.0, 15).tolist()
     options = FlowOptions(rtol=1e-10, atol=1e-10, polish=False, snapshots=times, max_time=4.0)
-    ((_, run),) = follow(task, start, options, lanes=1)
+    ((_, run),) = follow(task, start, options, lanes=16)
 
     def field(_, w):
         rows = w.reshape(2, 4)
@@ -48,7 +48,8 @@ def test_tight_balance_is_not_taken_for_an_end(task):
     """From s = 0.02 the flow stays 39 time units where its speed is 4e-4, and then reaches the copies."""
     rows = np.zeros((1, 2, 4))
     rows[:, :, :2] = theory.slow_curve(np.array([0.02]))
-    ((_, run),) = follow(task, rows.reshape(1, -1), FlowOptions(snapshots=0), lanes=1)
+    options = FlowOptions(snapshots=np.logspace(-1, 6, 15).tolist())
+    ((_, run),) = follow(task, rows.reshape(1, -1), options, lanes=16)
     assert run.ending == "polished"
     assert run.loss < 1e-14
     assert run.gradient_norm < 1e-13

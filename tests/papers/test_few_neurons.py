@@ -54,12 +54,13 @@ def test_classes_of_four_minima_are_told_apart():
     from understudy.papers.few_neurons.four import classify
 
     rng = np.random.default_rng(0)
-    w = rng.normal(size=(6, 4, 2))
+    w = rng.normal(size=(7, 4, 2))
     w[3, 1] = w[3, 2]
     rows = xr.Dataset(
         {
-            "loss": ("seed", [1e-30, 3.302e-6, 3.2745e-6, 4e-5, 7e-6, 3.302e-6]),
-            "kind": ("seed", ["minimum"] * 5 + ["strict saddle"]),
+            "loss": ("seed", [1e-30, 3.302e-6, 3.2745e-6, 4e-5, 7e-6, 3.302e-6, 2e-5]),
+            "kind": ("seed", ["minimum"] * 5 + ["strict saddle", "diverging"]),
+            "escape": ("seed", [""] * 6 + ["weights grow"]),
             "incoming": (("seed", "student", "dim"), w),
         }
     )
@@ -67,6 +68,7 @@ def test_classes_of_four_minima_are_told_apart():
     assert names[:4] == ["global", "local-I", "local-II", "symmetry-induced"]
     assert names[4].startswith("other: minimum")
     assert names[5].startswith("other: strict saddle")
+    assert names[6] == "infinity: weights grow"
 
 
 @pytest.mark.parametrize("name", ["four-minima", "growing", "destinations"])

@@ -17,7 +17,7 @@ def run_from(*degrees):
     phi = np.radians(degrees)
     rows = np.stack([np.cos(phi), np.sin(phi)], axis=1)
     task = Sphere(np.eye(2), 2)
-    ((_, trajectory),) = follow(task, rows.reshape(1, -1), OPTIONS, lanes=1)
+    ((_, trajectory),) = follow(task, rows.reshape(1, -1), OPTIONS, lanes=16)
     return task, trajectory
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.points.sphere_structure import sphere_structure
+from understudy.points.sphere_structure import orbit_key, sphere_structure
 from understudy.tasks.sphere import Sphere
 from understudy.theory import tight_balance as theory
 
@@ -63,3 +63,9 @@ def test_neurons_say_what_they_share():
     assert [n.role for n in found.neurons] == ["copy", "duplicate"]
     assert found.neurons[1].partner == 0
     assert found.distance < 1e-15
+
+
+def test_orbits():
+    rows = theory.tight_pairs(2, 2, 2, 4)
+    assert orbit_key(rows) == orbit_key(-rows[::-1]) == orbit_key(rows[:, ::-1]) == orbit_key(rows * [1.0, -1.0])
+    assert orbit_key(rows) != orbit_key(np.eye(2))

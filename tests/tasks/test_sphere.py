@@ -44,9 +44,7 @@ def closed_and_automatic(task, vector):
     )
 
 
-@pytest.mark.parametrize(
-    ("degree", "options"), [(1, {}), (2, {}), (4, {}), (5, {"repulsion": 0.3}), (4, {"loss": "correlation"})]
-)
+@pytest.mark.parametrize(("degree", "options"), [(1, {}), (2, {"loss": "correlation"}), (4, {"repulsion": 0.3})])
 def test_derivatives_against_automatic_differentiation(degree, options):
     task, w = sphere_and_point(degree, seed=degree, **options)
     (loss, gradient, hessian), alone, first, second = closed_and_automatic(task, 1.3 * w)
@@ -83,9 +81,8 @@ def chart_by_two_routes(task, w, y):
     }
 
 
-@pytest.mark.parametrize("degree", [3, 4])
-def test_chart_derivatives_and_slope(degree):
-    task, w = sphere_and_point(degree)
+def test_chart_derivatives_and_slope():
+    task, w = sphere_and_point(3)
     y = jnp.asarray(0.3 * np.random.default_rng(1).normal(size=9))
     for name, (closed, other) in chart_by_two_routes(task, w, y).items():
         np.testing.assert_allclose(closed, other, rtol=0, atol=200 * EPS * scale(task), err_msg=name)

@@ -77,7 +77,8 @@ def test_quartic_and_escape_time():
     curve = theory.slow_curve(s)
     fall = np.asarray(task.loss(curve)) - 0.75
     np.testing.assert_allclose(fall, -((1 - np.cos(4 * s)) ** 2) / 4, rtol=0, atol=1e-15)
-    runs = dict(follow(task, curve.reshape(2, -1), FlowOptions(rtol=1e-9, atol=1e-11, snapshots=0)))
+    times = np.logspace(-2, 5, 141).tolist()  # as many as in test_plateaus: one program for both
+    runs = dict(follow(task, curve.reshape(2, -1), FlowOptions(rtol=1e-9, atol=1e-11, snapshots=times)))
     # The next order is relatively 64 s² times a few time units.
     for i in (0, 1):
         assert runs[i].ending == "polished"

@@ -29,7 +29,9 @@ def split(
     seed: Annotated[int | None, typer.Option(help="Which run; without --result, which start is followed.")] = None,
     neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
-    follow: Annotated[bool, typer.Option("--follow", help="Push every split point to both sides and follow.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Push every split point but those at μ = 0 and 1 to both sides and follow.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -77,7 +79,7 @@ def split(
     if json_:
         print(json.dumps(content, indent=1))
     else:
-        _print(report["json"], shares)
+        _print(report["json"])
     if out is not None:
         from understudy.plots.split import draw_split
 
@@ -128,7 +130,7 @@ def _report(
     from understudy.commands.sources import make_task
     from understudy.points import certify
     from understudy.points.destinations import Catalogue, follow_pushes, least_direction
-    from understudy.points.splitting import expected_kind, split_matrices
+    from understudy.points.splitting import expected_kind, lower_bound, split_matrices
     from understudy.surgery import split as split_neuron
 
     task, wide = make_task(source, network.width), make_task(source, network.width + 1)
@@ -164,15 +166,18 @@ def _report(
             ],
         }
         if follow:
-            directions = [least_direction(wide, p)[1] for p in points]
+            # At μ = 0 and 1 the Hessian has nothing but zeros to push along.
+            pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
+            directions = [least_direction(wide, points[i])[1] for i in pushed]
 
             def watch(done: int, total: int, j: int = j) -> None:
                 status.update(f"neuron {j}: {done} of {total} pushes")
 
-            found = follow_pushes(wide, points, directions, catalogue=catalogue, watch=watch)
+            chosen = [points[i] for i in pushed]
+            found = follow_pushes(wide, chosen, directions, catalogue=catalogue, watch=watch) if pushed else []
             row["destinations"] = [
                 {
-                    "mu": shares[d.origin],
+                    "mu": shares[pushed[d.origin]],
                     "sign": d.sign,
                     "kind": d.kind,
                     "name": d.name,
@@ -182,9 +187,22 @@ def _report(
                 for d in found
             ]
         rows.append(row)
-        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in axis])
-        spectra = np.linalg.eigvalsh(np.asarray(wide.hessian(vectors)))
-        lines.append({"mu": axis, "five": spectra[:, :5], "upper": matrices.upper_bound(axis), "row": row})
+        line = [*axis, -1.0, 0.0, 1.0]
+        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in line])
+        hessians = np.asarray(wide.hessian(vectors))
+        below = lower_bound(*hessians[-3:])
+        spectra = np.linalg.eigvalsh(hessians[:-3])
+        for told_split in row["splits"]:
+            told_split["lower_bound"] = float(below(told_split["mu"]))
+        lines.append(
+            {
+                "mu": axis,
+                "five": spectra[:, :5],
+                "upper": matrices.upper_bound(axis),
+                "lower": below(axis),
+                "row": row,
+            }
+        )
     told = {
         "point": {
             "kind": point.kind,
@@ -197,7 +215,7 @@ def _report(
     return {"json": told, "lines": lines}
 
 
-def _print(report: dict[str, Any], shares: list[float]) -> None:
+def _print(report: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -209,22 +227,31 @@ def _print(report: dict[str, Any], shares: list[float]) -> None:
         highlight=False,
     )
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("neuron", "a", "|w|", "scenario", "Y"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for mu in shares:
-        table.add_column(f"μ = {mu:g}", no_wrap=False)
+    for name in ("neuron", "a", "|w|", "scenario", "Y", "μ", "verdict", "index", "least λ", "bounds"):
+        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
     for row in report["neurons"]:
-        cells = [f"{s['kind']} ({s['least_eigenvalue']:.0e})" for s in row["splits"]]
-        table.add_row(
+        own = [
             str(row["neuron"]),
             f"{row['outgoing']:.3f}",
             f"{row['norm']:.3f}",
             row["scenario"],
-            f"{row['least_of_Y']:.1e}…{row['largest_of_Y']:.1e}",
-            *cells,
-        )
+            f"{row['least_of_Y']:.0e}…{row['largest_of_Y']:.0e}",
+        ]
+        for number, s in enumerate(row["splits"]):
+            table.add_row(
+                *(own if number == 0 else [""] * len(own)),
+                f"{s['mu']:g}",
+                s["kind"],
+                str(s["index"]),
+                f"{s['least_eigenvalue']:.1e}",
+                f"{s['lower_bound']:.0e}…{s['upper_bound']:.0e}",
+                end_section=number == len(row["splits"]) - 1,
+            )
     console.print(table)
-    console.print("In brackets: least eigenvalue of the Hessian. Y: its least and largest eigenvalue.", highlight=False)
+    console.print(
+        "Y, bounds: least and largest eigenvalue of Y; of the least non-trivial λ (App. D.2.1, Lemma 4.2).",
+        highlight=False,
+    )
     for row in report["neurons"]:
         for d in row.get("destinations", []):
             sign = "+" if d["sign"] > 0 else "-"

@@ -1,4 +1,4 @@
-"""The figure of a split: the least eigenvalues along the line of split points, one panel a neuron."""
+"""The figure of a split: the least eigenvalues along the line of split points with both bounds, two panels a neuron."""
 
 from __future__ import annotations
 
@@ -11,48 +11,72 @@ import numpy as np
 from understudy.plots.style import COLOURS, house_style, save
 
 MARKERS = {"minimum": "o", "strict saddle": "v", "non-strict saddle": "D"}
+COLUMNS = 4
 
 
 def draw_split(lines: Sequence[Mapping[str, Any]], stem: Path, report: Mapping[str, Any]) -> list[Path]:
-    """Five least eigenvalues against μ, the upper bound of Lemma 4.2, and the certified points."""
+    """Five least eigenvalues against μ with the bounds of Lemma 4.2 and App. D.2.1, and the certified points.
+
+    The upper bound is of the size of the eigenvalues, the lower one is not: it has a panel of its own.
+    """
     from matplotlib.figure import Figure
 
-    columns = min(len(lines), 4)
+    columns = min(len(lines), COLUMNS)
     rows = -(-len(lines) // columns)
     with house_style():
-        figure = Figure(figsize=(3.1 * columns + 0.8, 3.1 * rows + 0.6), layout="constrained")
+        figure = Figure(figsize=(3.1 * columns + 0.9, 4.6 * rows + 1.1), layout="constrained")
         point = report["point"]
         figure.suptitle(f"Splitting each neuron of a {point['kind']} with loss {point['loss']:.6g}", fontsize=12)
-        axes = figure.subplots(rows, columns, squeeze=False)
-        for spare in axes.ravel()[len(lines) :]:
-            spare.axis("off")
-        for number, (line, ax) in enumerate(zip(lines, axes.ravel(), strict=False)):
-            _panel(ax, line, first=number == 0)
+        axes = figure.subplots(2 * rows, columns, squeeze=False, height_ratios=[1.9, 1] * rows, sharex="col")
+        for number, line in enumerate(lines):
+            row, column = divmod(number, columns)
+            _eigenvalues(axes[2 * row, column], line, first=column == 0)
+            _lower_bound(axes[2 * row + 1, column], line, first=column == 0)
+        for spare in range(len(lines), rows * columns):
+            row, column = divmod(spare, columns)
+            axes[2 * row, column].axis("off")
+            axes[2 * row + 1, column].axis("off")
+        handles: dict[str, Any] = {}
+        for ax in axes.ravel():
+            handles |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label}
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=min(len(handles), 2 * columns),
+            fontsize=8,
+        )
         return save(figure, Path(stem))
 
 
-def _panel(ax: Any, line: Mapping[str, Any], first: bool) -> None:
+def _eigenvalues(ax: Any, line: Mapping[str, Any], first: bool) -> None:
     row, mu = line["row"], line["mu"]
     for mode in range(line["five"].shape[1]):
-        ax.plot(mu, line["five"][:, mode], color=COLOURS[4], lw=1.2, label="five least" if mode == 0 else None)
+        ax.plot(
+            mu, line["five"][:, mode], color=COLOURS[4], lw=1.2, label="five least eigenvalues" if mode == 0 else None
+        )
     ax.plot(mu, line["upper"], "--", color=COLOURS[1], lw=1.4, label="upper bound")
     size = max(float(np.abs(line["upper"]).max()), float(np.abs(line["five"][:, 0]).max()), 1e-300)
     for kind, marker in MARKERS.items():
         chosen = [s for s in row["splits"] if s["kind"] == kind and mu[0] <= s["mu"] <= mu[-1]]
         if chosen:
-            ax.plot(
-                [s["mu"] for s in chosen],
-                [s["least_eigenvalue"] for s in chosen],
-                marker,
-                color="black",
-                ms=5,
-                label=kind,
-            )
+            x, y = [s["mu"] for s in chosen], [s["least_eigenvalue"] for s in chosen]
+            ax.plot(x, y, marker, color="black", ms=5, label=kind)
     ax.axhline(0, color="grey", lw=0.6)
     ax.set_ylim(-1.15 * size, 1.15 * size)
     ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
     ax.set_title(f"neuron {row['neuron']}: a = {row['outgoing']:.3g}, scenario {row['scenario']}", fontsize=9.5)
-    ax.set(xlabel="share μ of the first part")
     if first:
         ax.set_ylabel("eigenvalues of the Hessian")
-    ax.legend(fontsize=7, loc="best")
+
+
+def _lower_bound(ax: Any, line: Mapping[str, Any], first: bool) -> None:
+    mu, least, lower = line["mu"], line["five"][:, 0], line["lower"]
+    ax.plot(mu, least, color=COLOURS[4], lw=1.2)
+    ax.plot(mu, lower, "-.", color=COLOURS[2], lw=1.4, label="lower bound")
+    ax.axhline(0, color="grey", lw=0.6)
+    ax.margins(y=0.12)
+    ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+    ax.set(xlabel="share μ of the first part")
+    if first:
+        ax.set_ylabel("the least one")

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.points.dead_neurons import WayDown, way_down
 from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.matrix_free import lowest_eigenpairs
@@ -35,7 +36,8 @@ class Certificate:
     - `threshold`: |eigenvalue| at or below which it counts as zero; `index`, `zeros`, `positives`: the inertia.
     - `explained`: zero modes along which the function stays the same; `unexplained`: the others.
     - `flat_dimension`: dimension of the set of equally good points around a minimum.
-    - `higher_order`: evidence of the test along zero modes, where one was needed.
+    - `way_down`: lower losses through a neuron without outgoing weight, where that decides; `higher_order`: evidence of
+      the test along zero modes, where one was needed.
     - `evidence`: the reasoning, in words; `method`: `"dense"` or `"matrix-free"`.
     """
 
@@ -56,6 +58,7 @@ class Certificate:
     eigenvalues: np.ndarray = field(repr=False)
     multiplicities: np.ndarray = field(repr=False)
     higher_order: HigherOrder | None = None
+    way_down: WayDown | None = None
 
 
 @eqx.filter_jit
@@ -140,7 +143,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     rounding = 1e3 * np.finfo(float).eps * np.abs(own).max() * (1 + np.abs(vector).max())
     unexplained = max(0, zeros - explained)
 
-    higher, flat = None, explained
+    higher, down, flat = None, None, explained
     if diverging:
         kind: Kind = "diverging"
         evidence.append(diverging)
@@ -159,6 +162,9 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     elif not unexplained:
         kind = "minimum"
         evidence.append(f"least eigenvalue off the zero modes {_first_above(values, threshold):.3e} > {threshold:.1e}")
+    elif down := way_down(task, vector, rounding):
+        kind = "non-strict saddle"
+        evidence.append(down.describe())
     else:
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
         higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold)
@@ -201,6 +207,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         eigenvalues=values,
         multiplicities=multiplicities,
         higher_order=higher,
+        way_down=down,
     )
 
 

@@ -123,7 +123,7 @@ def follow_pushes(
     found = []
     for index in range(len(pushed)):
         end = ended[index]
-        divergence = find_divergence(end)
+        divergence = find_divergence(end, task)
         escape = describe_escape(task, end, divergence) if divergence is not None else None
         vector, loss = (end.vector, end.loss) if escape is not None else _polished(task, end)
         parameters = task.unflatten(jnp.asarray(vector))

@@ -21,12 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.points.dead_neurons import SAME, dead_neurons, neuron_layout
 from understudy.tasks.empirical import Empirical
 from understudy.tasks.population import Population
 from understudy.tasks.task import Task
-
-_SAME = 1e-9
-"""Relative distance below which two weights count as equal; polished points agree to about 1e-14 / least eigenvalue."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +49,12 @@ def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
     if len(symmetric):
         families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))
     if isinstance(task, Population) or (isinstance(task, Empirical) and task.is_two_layer):
-        layout = _layout(task)
+        layout = neuron_layout(task)
         for family in _of_neurons(task, vector, layout):
             own = np.zeros_like(family.tangents)
             own[:, layout] = family.tangents
             families.append(FlatFamily(family.name, family.detail, own))
     return families
-
-
-def _layout(task: Population | Empirical) -> np.ndarray:
-    """Where entry (neuron, weight) of (w_1, a_1) ⊕ (w_2, a_2) ⊕ … stands in the task's own flat vector."""
-    if isinstance(task, Population):
-        return np.arange(task.size)
-    network = task.unflatten(jnp.arange(task.size, dtype=float))
-    rows = [np.asarray(network.incoming), np.asarray(network.outgoing).reshape(network.width, -1)]
-    return np.concatenate(rows, axis=1).ravel().astype(int)
 
 
 def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.ndarray) -> list[FlatFamily]:
@@ -76,10 +65,10 @@ def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.nda
     a = np.asarray(network.outgoing).reshape(width, -1)
     outputs = a.shape[1] if isinstance(task, Empirical) or task.trains_outgoing else 0
     shape = (width, dim + outputs)
-    scale_w, scale_a = max(np.abs(w).max(), 1e-300), max(np.abs(a).max(), 1e-300)
-    dead = [i for i in range(width) if np.abs(a[i]).max() <= _SAME * scale_a]
-    silent = [i for i in range(width) if np.abs(w[i]).max() <= _SAME * scale_w and _vanishes_at_zero(task)]
-    groups, ratios = _same_neurons(task, w, _SAME * scale_w)
+    scale_w = max(np.abs(w).max(), 1e-300)
+    dead = dead_neurons(a)
+    silent = [i for i in range(width) if np.abs(w[i]).max() <= SAME * scale_w and _vanishes_at_zero(task)]
+    groups, ratios = _same_neurons(task, w, SAME * scale_w)
     crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
     crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
     families = []

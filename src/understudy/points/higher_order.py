@@ -34,8 +34,9 @@ class HigherOrder:
     """Evidence along `dimension` zero directions.
 
     `radii`: of the spheres, the largest four on which y(z) is found near z; `lowest`, `highest`: extreme values of ψ on
-    each; `noise`: rounding level of ψ; `order`: exponent of the lowest value in the radius (3 for a cubic descent).
-    `finding`:
+    each; `noise`: rounding level of ψ; `slopes`: lowest values of dψ/dr on each, `slope_noise` their rounding level;
+    `order`: exponent of the lowest value in the radius (3 for a cubic descent). `finding`, from ψ, and where ψ is lost in
+    rounding from r dψ/dr, which is known much better (r⁶ at r = 0.01 is 1e-12, and rounding of the loss often 1e-13):
 
     - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and
       nowhere above noise on a smaller one;
@@ -51,6 +52,8 @@ class HigherOrder:
     noise: float
     order: float
     finding: Finding
+    slopes: tuple[float, ...]
+    slope_noise: float
 
 
 def examine(
@@ -68,25 +71,38 @@ def examine(
     task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * np.sign(vector)))
     base = float(task.loss(jnp.asarray(vector)))
     noise = 256 * np.finfo(float).eps * (1 + abs(base) + float(np.abs(vector).max()) ** 2)
+    # Rounding of the gradient, and what is left of it at the point itself.
+    here = float(np.linalg.norm(np.asarray(task.gradient(jnp.asarray(vector)))))
+    slope_noise = here + 64 * np.finfo(float).eps * float(np.abs(eigenvalues).max()) * (1 + float(np.abs(vector).max()))
     point, basis, relaxing, tried = (jnp.asarray(x) for x in (vector, null, inverse, directions))
     radii: list[float] = []
-    lowest, highest = [], []
+    lowest, highest, slopes = [], [], []
     for radius in _RADII:
         found = np.asarray(_search(task, point, basis, relaxing, tried, jnp.asarray(radius), jnp.asarray(noise)))
-        usable = found[np.isfinite(found)] - base
-        if len(usable) < found.size / 2:
+        losses = found[:, :2]
+        usable = losses[np.isfinite(losses)] - base
+        if len(usable) < losses.size / 2:
             continue  # a sphere of which half cannot be reached says nothing
         radii.append(radius)
         lowest.append(float(usable.min()))
         highest.append(float(usable.max()))
+        slopes.append(float(np.nanmin(found[:, 2])))
         if len(radii) == _ENOUGH:
             break
     finding, order = _judge(np.array(radii), np.array(lowest), np.array(highest), noise)
-    return HigherOrder(count, tuple(radii), tuple(lowest), tuple(highest), float(noise), order, finding)
+    if finding in ("undecided", "level", "flat"):
+        by_slope, power = _judge(np.array(radii), np.array(slopes), np.array(slopes), slope_noise, least=1.5)
+        if by_slope in ("descends", "rises"):
+            finding, order = by_slope, power + 1
+    return HigherOrder(
+        count, tuple(radii), tuple(lowest), tuple(highest), float(noise), order, finding, tuple(slopes), slope_noise
+    )
 
 
-def _judge(radii: np.ndarray, lowest: np.ndarray, highest: np.ndarray, noise: float) -> tuple[Finding, float]:
-    """The finding, and the order of descent or rise (NaN if it cannot be told)."""
+def _judge(
+    radii: np.ndarray, lowest: np.ndarray, highest: np.ndarray, noise: float, least: float = 2.5
+) -> tuple[Finding, float]:
+    """The finding, and the order of descent or rise, above `least` (NaN if it cannot be told)."""
     if len(radii) < 2:
         return "undecided", float("nan")
     down, up = lowest < -noise, lowest > noise
@@ -94,7 +110,7 @@ def _judge(radii: np.ndarray, lowest: np.ndarray, highest: np.ndarray, noise: fl
         where = np.flatnonzero(clear)
         if len(where) >= 2 and not np.any(other[where[0] :]):
             order = float(np.polyfit(np.log(radii[where]), np.log(np.abs(lowest[where])), 1)[0])
-            if order > 2.5:
+            if order > least:
                 return finding, order  # type: ignore[return-value]
     if not np.any(down):
         return ("flat" if np.all(np.abs(highest) <= noise) else "level"), float("nan")
@@ -110,8 +126,9 @@ def _search(
     directions: Float[Array, "m z"],
     radius: Float[Array, ""],
     noise: Float[Array, ""],
-) -> Float[Array, "m 2"]:
-    """ψ + L(θ) on the sphere of that radius: at the given directions, and the lowest met in a descent from each."""
+) -> Float[Array, "m 3"]:
+    """ψ + L(θ) on the sphere of that radius: at the given directions, and the lowest met in a descent from each; and the
+    lowest dψ/dr met."""
 
     def relaxed(direction: Array) -> tuple[Array, Array]:
         start = vector + radius * null @ direction
@@ -129,17 +146,21 @@ def _search(
     def descend(direction: Array) -> Array:
         first, slope = relaxed(direction)
 
-        def turn(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            d, slope, lowest = carry
+        def outward(loss: Array, slope: Array, d: Array) -> Array:
+            return jnp.where(jnp.isfinite(loss), slope @ d, jnp.nan)
+
+        def turn(i: Array, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+            d, slope, lowest, least = carry
             slope = slope - (slope @ d) * d
             length = jnp.linalg.norm(slope)
             moved = d - 0.5 * 0.85**i * slope / jnp.where(length > 0, length, 1.0)
             d = moved / jnp.linalg.norm(moved)
             loss, slope = relaxed(d)
-            return d, slope, jnp.fmin(lowest, loss)
+            return d, slope, jnp.fmin(lowest, loss), jnp.fmin(least, outward(loss, slope, d))
 
         rounds = _DESCENTS if null.shape[1] > 1 else 0
-        _, _, lowest = jax.lax.fori_loop(0, rounds, turn, (direction, slope, first))
-        return jnp.stack([first, lowest])
+        begin = direction, slope, first, outward(first, slope, direction)
+        _, _, lowest, least = jax.lax.fori_loop(0, rounds, turn, begin)
+        return jnp.stack([first, lowest, least])
 
     return jax.lax.map(descend, directions, batch_size=16)

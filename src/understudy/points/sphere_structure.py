@@ -158,3 +158,22 @@ class _Reader:
             return Neuron("duplicate", (best,), sign, gap, members[0])
         roles: dict[str, Role] = {"copy": "copy", "same-copy": "copy", "average": "average", "same-average": "average"}
         return Neuron(roles.get(name, "other"), (best,), sign, gap)
+
+
+def label_of(task: Sphere, rows: np.ndarray) -> str:
+    """The label of unit rows (n, d)."""
+    return sphere_structure(task, TwoLayer(rows, np.ones(len(rows)))).label
+
+
+def orbit_key(rows: np.ndarray) -> tuple[float, ...]:
+    """Of two students in the plane of two orthonormal teachers, even degree: the same for configurations that differ by order
+    and signs of students or of teachers."""
+    options = []
+    for teachers in ((0, 1), (1, 0)):
+        for students in ((0, 1), (1, 0)):
+            moved = rows[list(students)][:, list(teachers)]
+            for flip in (1.0, -1.0):  # signs of both students are free; of the teachers' signs the relative one is left
+                turned = moved * np.array([1.0, flip])
+                lead = np.where(np.abs(turned[:, :1]) > 1e-9, np.sign(turned[:, :1]), np.sign(turned[:, 1:]))
+                options.append(tuple(np.round(turned * lead, 7).ravel() + 0.0))
+    return max(options)

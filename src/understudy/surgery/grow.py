@@ -95,7 +95,8 @@ def grow(
         network = stage.parameters
         task = Population(teacher, network.width)
         neuron = choose(task, network)
-        matrices = split_matrices(task, network, neuron)
+        # Silent neurons change neither Y nor V: with them all widths share one compiled program.
+        matrices = split_matrices(wide, _padded(wide, network)[0], neuron)
         doubled = split(network, {neuron: [mu, 1 - mu]})
         value, begin = _pushed(wide, doubled, push)
         history = (neuron, matrices, value)

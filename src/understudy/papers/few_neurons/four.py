@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,10 +12,13 @@ import xarray as xr
 ANGLES = (0.0, 0.25, 0.75, 1.5)
 """Of the teachers, in units of π (App. A.1)."""
 
-SPACING = 0.6
+SPACING = 0.75
 """Of the lattice for many seeds; points are polished and certified on a finer one."""
 
 TOLERANCE = 1e-4
+LONGEST = 1e12
+"""How long runs are followed: those that converge take 1e8 at most, and a flight to infinity shows by then."""
+
 CLASSES = ("global", "local-I", "local-II", "symmetry-induced")
 
 
@@ -40,15 +44,18 @@ def seeds_cell(cell: Mapping[str, Any]) -> xr.Dataset:
     rough = on_grid(teacher(), 4, spacing=SPACING)
     fine = on_grid(teacher(), 4)
     begin = starts.glorot(us.Population(teacher(), 4), seeds)
-    options = FlowOptions(snapshots=0, rtol=TOLERANCE, atol=TOLERANCE)
-    ends = [t for _, t in sorted(follow(rough, np.asarray(rough.flatten(begin)), options), key=lambda x: x[0])]
-    polished = [_polish(fine, t.vector) for t in ends]
-    certificates = [us.certify(fine, v) for v in polished]
+    options = FlowOptions(snapshots=0, rtol=TOLERANCE, atol=TOLERANCE, max_time=LONGEST)
+    vectors = np.asarray(rough.flatten(begin))
+    ends = [t for _, t in sorted(follow(rough, vectors, options), key=lambda x: x[0])]
+    escapes = [_escape(rough, fine, v, t) for v, t in zip(vectors, ends, strict=True)]
+    polished = [t.vector if e else _polish(fine, t.vector) for t, e in zip(ends, escapes, strict=True)]
+    certificates = [us.certify(fine, v, diverging=e) for v, e in zip(polished, escapes, strict=True)]
     networks = [fine.unflatten(jnp.asarray(v)) for v in polished]
     return xr.Dataset(
         {
             "loss": ("seed", [c.loss for c in certificates]),
             "kind": ("seed", [c.kind for c in certificates]),
+            "escape": ("seed", [e or "" for e in escapes]),
             "gradient_norm": ("seed", [c.gradient_norm for c in certificates]),
             "flow_time": ("seed", [t.time for t in ends]),
             "moved": ("seed", [float(np.linalg.norm(v - t.vector)) for v, t in zip(polished, ends, strict=True)]),
@@ -61,6 +68,21 @@ def seeds_cell(cell: Mapping[str, Any]) -> xr.Dataset:
     )
 
 
+def _escape(rough: Any, fine: Any, start: np.ndarray, end: Any) -> str | None:
+    """How a run leaves for infinity, in words, if it does: it is followed again, with snapshots."""
+    from understudy.dynamics import FlowOptions, follow
+    from understudy.dynamics.divergence import find_divergence
+    from understudy.points.infinity import describe_escape
+
+    if end.ending != "time limit":
+        return None
+    options = FlowOptions(rtol=TOLERANCE, atol=TOLERANCE, max_time=LONGEST)
+    ((_, again),) = follow(rough, start[None], options)
+    again = replace(again, loss=float(fine.loss(again.vector)))
+    divergence = find_divergence(again, fine)
+    return None if divergence is None else describe_escape(fine, again, divergence).words
+
+
 def _polish(task: Any, vector: np.ndarray) -> np.ndarray:
     """From a point on the rough lattice to the critical point of the finer one, a few thousandths away at most."""
     from understudy.points.plateaus import nearest_critical
@@ -69,7 +91,7 @@ def _polish(task: Any, vector: np.ndarray) -> np.ndarray:
 
 
 def classify(rows: xr.Dataset) -> np.ndarray:
-    """The class of each seed, or "other: …" with what was found instead.
+    """The class of each seed, "infinity: …" with how it leaves, or "other: …" with what was found instead.
 
     Global: zero loss. Symmetry-induced: two students with one incoming vector. Of the other minima the paper names the one
     of higher loss I and the one of lower loss II (Table 1).
@@ -92,7 +114,8 @@ def classify(rows: xr.Dataset) -> np.ndarray:
         own = [name for level, name in known.items() if abs(loss[i] / level - 1) < 1e-5]
         names[i] = own[0] if own else f"other: minimum of loss {loss[i]:.6g}"
     for i in np.flatnonzero(~minimum):
-        names[i] = f"other: {rows['kind'].values[i]}, loss {loss[i]:.6g}"
+        away = str(rows["escape"].values[i])
+        names[i] = f"infinity: {away}" if away else f"other: {rows['kind'].values[i]}, loss {loss[i]:.6g}"
     return names.astype(str)
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-import understudy as us
 from understudy.dynamics import FlowOptions, follow, starts
 from understudy.papers.check import at_least, at_most, between, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
-from understudy.papers.tight_balance.meeting import RADII, meet
 from understudy.points.plateaus import find_plateaus
-from understudy.points.sphere_structure import sphere_structure
+from understudy.points.sphere_structure import label_of
 from understudy.tasks.sphere import Sphere
+from understudy.theory.meeting import RADII, meet
 
 
 def plateau(settings: Settings, progress: Progress) -> Measurement:
@@ -30,8 +29,8 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
     for i, run in follow(task, rows, options):
         found = find_plateaus(task, run)
         longest = max(found, key=lambda p: p.duration, default=None)
-        final.append(_label(task, run.vector))
-        labels.append("none" if longest is None else _label(task, longest.critical))
+        final.append(label_of(task, run.vector.reshape(2, 2)))
+        labels.append("none" if longest is None else label_of(task, longest.critical.reshape(2, 2)))
         durations.append(0.0 if longest is None else longest.duration)
         passed.append(np.nan if longest is None else longest.distance)
         if i == 0:
@@ -94,10 +93,6 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
             "repulsion cancel, and goes to the other. (The range of d in Fig. 5 is not given in the text.)"
         ),
     )
-
-
-def _label(task: Sphere, vector: np.ndarray) -> str:
-    return sphere_structure(task, us.TwoLayer(vector.reshape(task.width, task.dim), np.ones(task.width))).label
 
 
 def draw_plateau(measurement: Measurement, figure: Any) -> None:

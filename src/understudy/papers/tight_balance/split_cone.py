@@ -1,138 +1,25 @@
-"""Split-cone starts: Lemma 3.1, and Lemma 3.2's ε against what is needed.
-
-With factor 1/n on the repulsion let every student satisfy w_i·v_i ≥ t = 2^(-1/2) + ε, and s = √(1 - t²). Let the rest of w_0 lie along a
-rival teacher v_l, where the attraction pulls w_0·v_0 up by t^(ρ-1)s² - t s^ρ only, and let each student j ≠ 0, l use its freedom s to
-lean in the plane of v_0 and v_l by an angle χ off w_0: it pushes w_0·v_0 down by s^(ρ+1) cos^(ρ-1)χ sin χ / n. The student of v_l, if
-there is one, can keep out of the way. For small ε the m pushes win, m = n - 2 if v_l has a student and n - 1 if not, and w_0 leaves its
-cone; if it crosses over to v_l before the others have moved away, the lemma's conclusion fails. The paper's proof assumes
-|w_i·w_j| ≤ s², which bounds a push by t³s^(2ρ-2); overlaps can be up to 2ts, and the true pushes are larger.
-"""
+"""Split-cone starts: Lemma 3.1, and Lemma 3.2's ε against what is needed."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from understudy.dynamics import FlowOptions, follow, starts
+from understudy.dynamics import starts
 from understudy.papers.check import at_least, at_most, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.tasks.sphere import Sphere
-
-ROOT_HALF = math.sqrt(0.5)
-
-
-def bound(degree: int) -> float:
-    """The lemma's ε = 1/(40(ρ - 3.9))."""
-    return 1 / (40 * (degree - 3.9))
-
-
-def leaving_threshold(degree: int, share: float) -> float:
-    """The ε below which `worst_start` leaves its cone at once, for m/n = `share`; see the module.
-
-    t^(ρ-1)s² - t s^ρ = share · s^(ρ+1) M_ρ, where M_ρ = max cos^(ρ-1)χ sin χ = (1 - 1/ρ)^((ρ-1)/2) / √ρ.
-    """
-    largest = (1 - 1 / degree) ** ((degree - 1) / 2) / math.sqrt(degree)
-
-    def excess(t: float) -> float:
-        s = math.sqrt(1 - t * t)
-        return t ** (degree - 1) * s * s - t * s**degree - share * s ** (degree + 1) * largest
-
-    if share == 0:
-        return 0.0
-    # Divided by s^(ρ+1) the excess is (t/s)^(ρ-1) - t/s - share·M, which grows with t from its negative value at 2^(-1/2).
-    low, high = ROOT_HALF, 1 - 1e-9
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if excess(middle) >= 0 else (middle, high)
-    return high - ROOT_HALF
-
-
-def velocity(rows: np.ndarray, degree: int) -> np.ndarray:
-    """d(w_0·v_0)/dt / ρ of configurations (…, n, d) with teachers e_j and factor 1/n."""
-    n = rows.shape[-2]
-    w, overlaps = rows[..., 0, :], np.einsum("...d,...jd->...j", rows[..., 0, :], rows[..., 1:, :])
-    own = w[..., 0]
-    attraction = own ** (degree - 1) - own * np.sum(w**degree, axis=-1)
-    repulsion = np.sum(overlaps ** (degree - 1) * (rows[..., 1:, 0] - overlaps * own[..., None]), axis=-1)
-    return np.asarray(attraction - repulsion / n)
-
-
-def worst_start(degree: int, n: int, k: int, epsilon: float, lean: float = 1.0) -> np.ndarray:
-    """Rows (n, k) on the boundary of the cones where student 0 is pushed toward the last teacher.
-
-    `lean` is χ in units of the angle that pushes hardest at first; a little more pushes longer.
-    """
-    t = ROOT_HALF + epsilon
-    s = math.sqrt(1 - t * t)
-    psi = math.atan2(s, t) - lean * math.atan(1 / math.sqrt(degree - 1))
-    rows = np.zeros((n, k))
-    rows[0, 0], rows[0, k - 1] = t, s
-    for j in range(1, n):
-        if j == k - 1:
-            rows[j, 0], rows[j, j] = -s, t
-        else:
-            rows[j, j], rows[j, 0], rows[j, k - 1] = t, s * math.cos(psi), s * math.sin(psi)
-    return rows
-
-
-def failures(task: Sphere, rows: np.ndarray) -> np.ndarray:
-    """Which starts (batch, n, d) do not end with every student at its own teacher, up to sign."""
-    n, d = task.width, task.dim
-    options = FlowOptions(polish=False, stop=1e-7, max_time=1e5, snapshots=0, rtol=1e-7, atol=1e-8)
-    failed = np.zeros(len(rows), bool)
-    lanes = min(64, len(rows)) if rows[0].size <= 64 else 1
-    for i, run in follow(task, rows.reshape(len(rows), -1), options, lanes=lanes):
-        failed[i] = bool(np.any(np.abs(np.diagonal(run.vector.reshape(n, d))) < 1 - 1e-6))
-    return failed
-
-
-def failing_epsilon(task: Sphere, rounds: int, batch: int, seed: int = 0) -> float:
-    """The largest ε at which a start that fails was found: an adversarial search, so a lower bound of the threshold.
-
-    It begins with the starts that are pushed out hardest and goes on with random changes of the ones that failed at the
-    largest ε so far, pulled into the cones of a slightly larger ε.
-    """
-    n, degree = task.width, task.degree
-    if n == 2:
-        return 0.0  # Lemma 3.1: nothing fails
-    rng = np.random.default_rng([seed, degree, n])
-    top = leaving_threshold(degree, (n - 2) / n)
-    best, champion = 0.0, worst_start(degree, n, n, 1e-9)
-    scale = 0.5
-    for turn in range(rounds):
-        if turn == 0:
-            epsilons = np.linspace(0.02, 1.0, batch) * top
-            leans = rng.uniform(0.5, 1.5, size=batch)
-            rows = np.stack([worst_start(degree, n, n, e, c) for e, c in zip(epsilons, leans, strict=True)])
-        else:
-            epsilons = best + (top - best) * np.linspace(0.0, 1.0, batch) ** 2 * 0.5 + 1e-9
-            changed = (
-                champion + scale * ROOT_HALF * rng.normal(size=(batch, n, n)) * rng.uniform(size=(batch, 1, 1)) ** 2
-            )
-            rows = into_cones(changed, ROOT_HALF + epsilons)
-        failed = failures(task, rows)
-        if failed.any() and epsilons[failed].max() > best:
-            best = float(epsilons[failed].max())
-            champion = rows[failed][int(np.argmax(epsilons[failed]))]
-        else:
-            scale /= 2
-    return best
-
-
-def into_cones(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Unit rows with w_i·v_i ≥ least (one a configuration), the directions across kept."""
-    unit = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-    n = rows.shape[-2]
-    own = np.maximum(unit[:, np.arange(n), np.arange(n)], least[:, None])
-    across = unit.copy()
-    across[:, np.arange(n), np.arange(n)] = 0.0
-    lengths = np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-300)
-    turned = across / lengths * np.sqrt(1 - own**2)[:, :, None]
-    turned[:, np.arange(n), np.arange(n)] = own
-    return turned
+from understudy.theory.split_cone import (
+    ROOT_HALF,
+    bound,
+    failing_epsilon,
+    failures,
+    leaving_threshold,
+    velocity,
+    worst_start,
+)
 
 
 def split_cone(settings: Settings, progress: Progress) -> Measurement:

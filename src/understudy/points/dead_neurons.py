@@ -1,0 +1,95 @@
+"""Neurons without outgoing weight: ways down that no Hessian shows.
+
+At a point where neuron i has a zero outgoing weight its incoming vector w is free: the network, and so the loss, is the same
+at every w + δ. With s(δ) = ∂L/∂a_i there, a step -ε s(δ) in the outgoing weight lowers the loss by ε‖s‖² + O(ε²). So a
+critical point with s(δ) ≠ 0 at arbitrarily small δ is no minimum. Where s(δ) = O(|δ|^m) with m ≥ 2, none of this is in the
+Hessian: a non-strict saddle. A split of a minimum at μ = 0 or 1 is the example, with s(δ) ≈ δᵀYδ/(2a) ("few neurons",
+Section 4). Slopes are known to the rounding of the gradient, falls of the loss only to that of the loss: 1e-5 δ² is seen in
+the first long after it is lost in the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.tasks.empirical import Empirical
+from understudy.tasks.population import Population
+from understudy.tasks.task import Task
+
+RADII = (0.1, 0.05, 0.025, 0.0125)
+_ENOUGH = 3
+_CLEAR = 100.0
+"""How many times its own rounding level a slope must be to count."""
+
+SAME = 1e-9
+"""Relative distance below which two weights count as equal; polished points agree to about 1e-14 / least eigenvalue."""
+
+
+@dataclass(frozen=True)
+class WayDown:
+    """Slopes ‖s‖ in the outgoing weight of `neuron`, the largest met at each of the `radii` |δ|; s ~ |δ|^`order`."""
+
+    neuron: int
+    radii: tuple[float, ...]
+    slopes: tuple[float, ...]
+    order: float
+
+    def describe(self) -> str:
+        """The reasoning in a sentence."""
+        told = ", ".join(f"{s:.1e}" for s in self.slopes)
+        return (
+            f"student {self.neuron} has no outgoing weight, so its incoming vector is free, and at distances "
+            f"{self.radii} from it the loss has slopes {told} in the outgoing weight (order {self.order:.2f}): lower "
+            "losses lie arbitrarily near"
+        )
+
+
+def neuron_layout(task: Population | Empirical) -> np.ndarray:
+    """Where entry (neuron, weight) of (w_1, a_1) ⊕ (w_2, a_2) ⊕ … stands in the task's own flat vector."""
+    if isinstance(task, Population):
+        return np.arange(task.size)
+    network = task.unflatten(jnp.arange(task.size, dtype=float))
+    rows = [np.asarray(network.incoming), np.asarray(network.outgoing).reshape(network.width, -1)]
+    return np.concatenate(rows, axis=1).ravel().astype(int)
+
+
+def dead_neurons(outgoing: np.ndarray) -> list[int]:
+    """Rows of the outgoing weights (n, m) that are zero beside the largest."""
+    scale = max(float(np.abs(outgoing).max()), 1e-300)
+    return [i for i, row in enumerate(outgoing) if np.abs(row).max() <= SAME * scale]
+
+
+def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
+    """A way down beside a critical point through a dead neuron, or None if there is none to be seen.
+
+    **Arguments**
+
+    - `task`: two-layer networks with trained outgoing weights; others have no answer here.
+    - `rounding`: how much of a gradient entry is noise at this point.
+    """
+    trained = isinstance(task, Population) and task.trains_outgoing
+    if not trained and not (isinstance(task, Empirical) and task.is_two_layer):
+        return None
+    assert isinstance(task, (Population, Empirical))
+    network = task.unflatten(jnp.asarray(vector))
+    width, dim = network.width, network.dim
+    entries = neuron_layout(task).reshape(width, -1)
+    task = task.prepared(jnp.asarray(vector + 2 * RADII[0] * np.sign(vector)))
+    for neuron in dead_neurons(np.asarray(network.outgoing).reshape(width, -1)):
+        moved = np.tile(vector, (len(RADII), 4 * dim, 1))
+        turns = np.random.default_rng(0).normal(size=(4 * dim, dim))
+        turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+        moved[:, :, entries[neuron, :dim]] += np.array(RADII)[:, None, None] * turns
+        gradients = np.asarray(task.gradient(moved.reshape(-1, len(vector)))).reshape(moved.shape)
+        slopes = np.linalg.norm(gradients[:, :, entries[neuron, dim:]], axis=2).max(axis=1)
+        noise = rounding + float(np.linalg.norm(np.asarray(task.gradient(vector))))
+        clear = slopes > _CLEAR * noise
+        if clear[:_ENOUGH].all():
+            used = np.flatnonzero(clear)
+            order = float(np.polyfit(np.log(np.array(RADII)[used]), np.log(slopes[used]), 1)[0])
+            if order > 1.5:  # of first order it would be a strict saddle, for the Hessian to tell
+                return WayDown(neuron, tuple(RADII[i] for i in used), tuple(float(slopes[i]) for i in used), order)
+    return None
