@@ -118,14 +118,28 @@ def settle(
 ) -> Settled:
     """From a point near a minimum to the minimum, kinks included.
 
-    `widest`, `narrowest`: the smoothing ε begins and ends at these shares of the root mean square of the z.
+    `widest`, `narrowest`: the smoothing ε begins and ends at these shares of the root mean square of the z. Wide smoothing may lead to a
+    neighbouring minimum that is higher than the start: then it is tried again with less.
     """
     point = np.asarray(vector)
     if not getattr(task, "kinked", False):
         return _settle_smooth(task, point, iterations)
-    size = float(np.sqrt(np.mean(np.asarray(_loss_and_hidden(task, vector)[1]) ** 2)))
-    shares = 10.0 ** np.arange(np.log10(widest), np.log10(narrowest) - 0.5, -1)
-    for width in shares * max(size, 1e-12):
+    loss, hidden = (np.asarray(x) for x in _loss_and_hidden(task, jnp.asarray(point)))
+    size = max(float(np.sqrt(np.mean(hidden**2))), 1e-12)
+    best: Settled | None = None
+    while True:
+        shares = 10.0 ** np.arange(np.log10(widest), np.log10(narrowest) - 0.5, -1)
+        ended = _settle_kinked(task, point, shares * size, iterations)
+        if best is None or ended.loss < best.loss:
+            best = ended
+        if best.loss <= float(loss) * (1 + 1e-13) or widest < 10 * narrowest:
+            return best
+        widest /= 100
+
+
+def _settle_kinked(task: Any, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
+    """Down the smoothing `widths`, then Newton's method on the kinks, and again without dead neurons."""
+    for width in widths:
         point = _follow_smoothed(task, point, float(width))
     ended = _ActiveSet(task, point, float(width)).run(iterations)
     if not hasattr(task, "dead"):
