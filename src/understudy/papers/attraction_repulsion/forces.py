@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.papers.check import at_least, at_most, between
+from understudy.papers.check import at_most, between
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -83,7 +83,6 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         between("neurons of layer 2 on three rays: share of squared norm", shares[1], low=0.99, high=1.0),
         at_most("distances within / between classes: layer 2 against inputs", tight[1] / before, bound=0.25),
         at_most("distances within / between classes: layer 2 against layer 1", tight[1] / tight[0], bound=1.0),
-        at_least("inputs", len(labels), bound=3),
     ]
     measured = {
         "relative imbalance, settled": balance,

@@ -202,9 +202,9 @@ CLAIM = Claim(
     full={
         "networks": 1000,
         "kinds": [{}, {"activation": "tanh", "hidden": [3]}, {"hidden": [4, 4]}],
-        "problems": 12,
-        "starts": 256,
-        "settled": 6,
+        "problems": 10,
+        "starts": 128,
+        "settled": 4,
         "steps": 3000,
         "neighbours": 300,
         "projected_steps": 500,
