@@ -93,6 +93,13 @@ def test_certificates_refuse_kinks():
     assert "kinks" in found.evidence[0]
 
 
+def test_certificates_look_no_further_than_the_next_kink():
+    """Prop. 19 of attraction-repulsion: an arc of minima; near its end lower points lie beyond the kink."""
+    task = Regularised([[1.0], [-1.0]], [[1.0], [-1.0]], (2,), penalty=0.8, bias=0.0, weights=[1.0, 1.0])
+    a = np.sqrt(0.2) * np.array([np.cos(1.5), np.sin(1.5)])
+    assert us.certify(task, (a[:, None], a[None, :])).kind == "minimum"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
