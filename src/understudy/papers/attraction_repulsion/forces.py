@@ -140,7 +140,6 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
                     axes.plot(
                         at[chosen, 0], at[chosen, 1], marker, color=colour, ms=5, label=f"digit {digit}", zorder=2
                     )
-                axes.legend(fontsize=8)
             else:
                 axes.plot(at[:, 0], at[:, 1], ".", color="black", ms=5, zorder=2)
                 for point in at:
@@ -153,6 +152,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
             axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
             axes.set(title=f"layer {layer}: {what}", xlabel="first principal direction", ylabel="second")
     figure.suptitle("Attraction (green) and repulsion (orange), as they move the layer downhill", fontsize=12)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
 
 
 CLAIM = Claim(

@@ -163,7 +163,7 @@ CLAIM = Claim(
         "Gradient norms of 1e-5 over a curvature of order one give the covariances; norms and losses are second order in the error."
     ),
     quick={"inputs": 4, "depths": [2, 3], "seeds": 2, "factorisations": 50, "starts": 16, "steps": 4000},
-    full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 5, "factorisations": 200, "starts": 64, "steps": 20000},
+    full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 3, "factorisations": 200, "starts": 32, "steps": 10000},
     measure=_measure,
     figure=_figure,
 )
