@@ -69,10 +69,10 @@ def test_ridge_is_a_lower_bound_that_closes_and_its_gradient_is_right():
 
 def test_direct_optimisation_finds_the_weight_optimum():
     task = problem((3,), samples=3)
-    best = min(run.loss for run in train_regularised(task, range(3), steps=800))
-    found = min(r.optimise(task, z).upper for z in r.random_representations(task, range(3), steps=800))
+    best = train_regularised(task, range(16), steps=1500, best=1)[0].loss
+    starts = r.random_representations(task, range(16), steps=1500, best=1)
+    found = min(r.optimise(task, z).upper for z in starts)
     assert found == pytest.approx(best, rel=1e-6)
-    start = r.random_representations(task, [0], steps=50)[0]
-    end, losses = r.projected_gradient(task, start, steps=5)
+    end, losses = r.projected_gradient(task, r.to_representations(task, task.starts([0])[0]), steps=5)
     assert np.all(np.diff(losses) < 0)
     assert r.infeasibility(task, end) <= 1e-9

@@ -8,8 +8,8 @@ from understudy.layers.covariance import covariance_loss as covariance_loss
 from understudy.layers.covariance import covariances as covariances
 from understudy.layers.covariance import in_cone as in_cone
 from understudy.layers.forces import LayerForces as LayerForces
-from understudy.layers.forces import back_propagated as back_propagated
 from understudy.layers.forces import forces as forces
+from understudy.layers.forces import signals as signals
 from understudy.layers.frank_wolfe import GlobalMinimum as GlobalMinimum
 from understudy.layers.frank_wolfe import block_gap as block_gap
 from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
