@@ -10,7 +10,18 @@ from jaxtyping import install_import_hook
 from threadpoolctl import threadpool_limits
 
 # Where arrays live; the ledger, the store and the commands check their own input and say more about it.
-ROOMS = ("activations", "dynamics", "fitting", "gaussian", "networks", "points", "tasks", "teachers", "theory")
+ROOMS = (
+    "activations",
+    "dynamics",
+    "fitting",
+    "gaussian",
+    "layers",
+    "networks",
+    "points",
+    "tasks",
+    "teachers",
+    "theory",
+)
 install_import_hook([f"understudy.{room}" for room in ROOMS], "typechecker.check")
 
 threadpool_limits(1)  # workers share the cores: contended BLAS threads cost ten times what they save

@@ -1,9 +1,9 @@
 """Networks in files: weights as a plain NumPy archive, and networks out of stored fits.
 
 An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}), optionally biases `b1`, …, `bL` of shapes (n_ℓ,), and optionally `activation`
-(text) and `inputs` (N, d). NumPy reads and writes it without this package:
+(text), `inputs` (N, d) and `targets` (N, m), or (N,) for one output or for class labels. NumPy reads and writes it without this package:
 
-    np.savez("network.npz", W1=..., b1=..., W2=..., b2=..., activation="relu")
+    np.savez("network.npz", W1=..., b1=..., W2=..., b2=..., activation="relu", inputs=..., targets=...)
 
 A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network a seed.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,21 @@ class BadNetworkError(ValueError):
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """A network from a file: its parameters, its activation and its data where the file names them, and where it came from."""
+    """A network from a file: its parameters, its activation and its data where the file names them, and where it came from.
+
+    `configuration`: of a stored fit, what was fitted and the `seed`; empty for an archive.
+    """
 
     network: TwoLayer | Deep
     activation: str | None
     inputs: np.ndarray | None
+    targets: np.ndarray | None
     source: str
+    configuration: dict[str, Any] = field(default_factory=dict)
 
 
 def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
-    """The network in an archive, or that of one seed (the first unless given) in a stored fit."""
+    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit."""
     file = Path(path)
     if not file.is_file():
         raise BadNetworkError(
@@ -66,21 +71,38 @@ def write_network(path: str | Path, network: TwoLayer | Deep, activation: str) -
     return file
 
 
-def read_inputs(path: str | Path) -> np.ndarray:
-    """Data (N, d) from a .npy file, or `inputs` of an .npz archive; (N,) counts as (N, 1)."""
+def read_data(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Inputs (N, d), and targets if there are any: from a .npy file of inputs, or `inputs` and `targets` of an .npz archive."""
     file = Path(path)
+    if not file.is_file():
+        raise BadNetworkError(
+            f"There is no file {file}. Give inputs as .npy, or inputs and targets in an .npz archive."
+        )
     try:
         loaded = np.load(file, allow_pickle=False)
-        if isinstance(loaded, np.lib.npyio.NpzFile):
-            with loaded:
-                if "inputs" not in loaded.files:
-                    raise BadNetworkError(f"{file} has no array 'inputs'; it has {', '.join(loaded.files) or 'none'}.")
-                loaded = loaded["inputs"]
-        x = np.asarray(loaded, float)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            return _columns(np.asarray(loaded, float)), None
+        with loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
     except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
-        if isinstance(error, BadNetworkError):
-            raise
         raise BadNetworkError(f"{file} cannot be read as data: {error}. Give a .npy file of shape (N, d).") from error
+    if "inputs" not in arrays:
+        raise BadNetworkError(f"{file} has no array 'inputs'; it has {', '.join(arrays) or 'none'}.")
+    return _data(arrays, file)
+
+
+def _data(arrays: dict[str, np.ndarray], file: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """`inputs` as a matrix and `targets` of the same length."""
+    inputs, targets = _columns(np.asarray(arrays["inputs"], float)), arrays.get("targets")
+    if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(inputs)):
+        raise BadNetworkError(
+            f"{file}: {len(inputs)} inputs need targets of shape ({len(inputs)}, m) or ({len(inputs)},); received {targets.shape}."
+        )
+    return inputs, targets
+
+
+def _columns(x: np.ndarray) -> np.ndarray:
+    """(N,) counts as (N, 1)."""
     return x[:, None] if x.ndim == 1 else x
 
 
@@ -113,8 +135,8 @@ def _from_archive(file: Path) -> StoredNetwork:
     else:
         network = Deep(tuple(jnp.asarray(w) for w in known), tuple(jnp.asarray(b) for b in biases))
     activation = str(arrays["activation"]) if "activation" in arrays else None
-    inputs = np.asarray(arrays["inputs"], float) if "inputs" in arrays else None
-    return StoredNetwork(network, activation, inputs, file.name)
+    inputs, targets = _data(arrays, file) if "inputs" in arrays else (None, None)
+    return StoredNetwork(network, activation, inputs, targets, file.name)
 
 
 def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
@@ -125,10 +147,11 @@ def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
     if "incoming" not in rows or "outgoing" not in rows:
         raise BadNetworkError(f"{file} is a stored result without networks; give one of `understudy fit`.")
     seeds = [int(s) for s in rows["seed"].values]
-    chosen = seeds[0] if seed is None else seed
+    chosen = seeds[int(np.argmin(rows["loss"].values))] if seed is None else seed
     if chosen not in seeds:
         raise BadNetworkError(f"{file.name} has no seed {chosen}; it has {', '.join(map(str, seeds))}.")
     row = rows.sel(seed=chosen)
     configuration = json.loads(rows.attrs["configuration"])
     network = TwoLayer(row["incoming"].values, row["outgoing"].values)
-    return StoredNetwork(network, configuration.get("activation"), None, f"{file.name}, seed {chosen}")
+    told = {**configuration, "seed": chosen}
+    return StoredNetwork(network, told.get("activation"), None, None, f"{file.name}, seed {chosen}", told)

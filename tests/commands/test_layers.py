@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import xarray as xr
 from typer.testing import CliRunner
 
 from understudy.cli import app
@@ -14,7 +13,12 @@ def stored(rng=None):
     rng = np.random.default_rng(0) if rng is None else rng
     first = rng.normal(size=(3, 2))
     first[2] = 2 * first[0]  # on the same ray as neuron 0
-    return {"W1": first, "W2": rng.normal(size=(1, 3)), "x": rng.normal(size=(4, 2)), "y": rng.normal(size=4)}
+    return {
+        "W1": first,
+        "W2": rng.normal(size=(1, 3)),
+        "inputs": rng.normal(size=(4, 2)),
+        "targets": rng.normal(size=4),
+    }
 
 
 def run(*arguments):
@@ -28,7 +32,7 @@ def test_json_table_and_figure(tmp_path):
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     (row,) = told["layers"]
-    assert (row["neurons"], row["rays"], row["mergeable"], row["groups"]) == (3, 2, 1, [[2, 0]])
+    assert (row["neurons"], row["rays"], row["mergeable"], row["groups"]) == (3, 2, 1, [[0, 2]])
     assert row["rank"] == 2
     assert told["bias"] == 0.0
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"layers.npz", "layers.png", "layers.svg"}
@@ -37,15 +41,15 @@ def test_json_table_and_figure(tmp_path):
     assert "mergeable" in plain.stdout
 
 
-def test_biases_and_netcdf_give_the_same_loss(tmp_path):
+def test_biases_count_and_data_may_come_from_another_file(tmp_path):
     arrays = stored() | {"b1": np.array([0.1, -0.2, 0.3]), "b2": np.array([0.5])}
     np.savez(tmp_path / "a.npz", **arrays)
-    xr.Dataset({k: ([f"{k}{i}" for i in range(v.ndim)], v) for k, v in arrays.items()}).to_netcdf(
-        tmp_path / "a.nc", engine="h5netcdf"
-    )
-    losses = [json.loads(run(tmp_path / name, "--json").stdout)["loss"] for name in ("a.npz", "a.nc")]
-    hidden = np.maximum(arrays["x"] @ arrays["W1"].T + arrays["b1"], 0)
-    error = np.mean((hidden @ arrays["W2"][0] + 0.5 - arrays["y"]) ** 2)
+    np.savez(tmp_path / "net.npz", **{k: v for k, v in arrays.items() if k[0] in "Wb"})
+    np.savez(tmp_path / "data.npz", **{k: arrays[k] for k in ("inputs", "targets")})
+    calls = ((tmp_path / "a.npz",), (tmp_path / "net.npz", "--data", tmp_path / "data.npz"))
+    losses = [json.loads(run(*call, "--json").stdout)["loss"] for call in calls]
+    hidden = np.maximum(arrays["inputs"] @ arrays["W1"].T + arrays["b1"], 0)
+    error = np.mean((hidden @ arrays["W2"][0] + 0.5 - arrays["targets"]) ** 2)
     size = sum(float(np.sum(arrays[k] ** 2)) for k in ("W1", "W2", "b1", "b2"))
     assert losses == [pytest.approx(error + 1e-3 * size)] * 2
 
@@ -53,11 +57,12 @@ def test_biases_and_netcdf_give_the_same_loss(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"W2": None}, "has no weights W1, W2"),
-        ({"x": None}, "no arrays x (N, d) and y"),
-        ({"W2": np.zeros((1, 5))}, "do not fit together"),
-        ({"b1": np.zeros(3)}, "all of them, or none"),
-        ({"y": np.zeros(3)}, "received shapes"),
+        ({"W2": None}, "weights W1, …, WL of at least two layers"),
+        ({"inputs": None}, "no arrays inputs (N, d) and targets"),
+        ({"W2": np.zeros((1, 5))}, "layer 2 has weights (1, 5)"),
+        ({"inputs": np.zeros((4, 3))}, "(N, 2), N ≥ 1; received shape (4, 3)"),
+        ({"targets": np.zeros(3)}, "4 inputs need targets"),
+        ({"targets": np.zeros((4, 2))}, "shapes"),
     ],
 )
 def test_bad_input_exits_2(tmp_path, changes, message):

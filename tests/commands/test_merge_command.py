@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.network_files import BadNetworkError, read_inputs, read_network, write_network
+from understudy.network_files import BadNetworkError, read_data, read_network, write_network
 from understudy.networks import Deep, TwoLayer
 
 RNG = np.random.default_rng(0)
@@ -73,7 +73,11 @@ def test_a_stored_fit(tmp_path):
 
     incoming = np.array([[[1.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
     rows = xr.Dataset(
-        {"incoming": (("seed", "student", "dim"), incoming), "outgoing": (("seed", "student"), np.ones((2, 2)))},
+        {
+            "incoming": (("seed", "student", "dim"), incoming),
+            "outgoing": (("seed", "student"), np.ones((2, 2))),
+            "loss": ("seed", [0.1, 0.2]),
+        },
         coords={"seed": [3, 5]},
     )
     file = Store(tmp_path).save({"kind": "fit", "activation": "relu"}, rows)
@@ -120,6 +124,8 @@ def test_archives_round_trip(tmp_path):
         assert type(again.network) is type(net)
         np.testing.assert_array_equal(again.network(x, "abs"), net(x, "abs"))
     np.savez(tmp_path / "d.npz", inputs=np.ones(4))
-    assert read_inputs(tmp_path / "d.npz").shape == (4, 1)
+    x, y = read_data(tmp_path / "d.npz")
+    assert x.shape == (4, 1)
+    assert y is None
     with pytest.raises(BadNetworkError, match="no array 'inputs'"):
-        read_inputs(tmp_path / "n.npz")
+        read_data(tmp_path / "n.npz")

@@ -1,4 +1,4 @@
-"""Descent and settling: minima that are known, on kinks and off them."""
+"""Settling: minima that are known, on kinks and off them."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from toys import Toy
-from understudy.dynamics.descent import descend, quasi_newton
 from understudy.dynamics.settle import settle
 from understudy.dynamics.training import train_regularised
 from understudy.tasks.regularised import Regularised
@@ -75,16 +74,6 @@ def test_smooth_minimum_past_a_saddle():
     np.testing.assert_allclose(np.abs(found.vector), [x, x / 2], atol=1e-12)
     assert found.residual <= 1e-13
     assert found.least_curvature > 0
-
-
-def test_descent_and_quasi_newton_agree_on_a_quadratic():
-    task = Toy(lambda v: jnp.sum(jnp.array([1.0, 5.0, 20.0]) * (v - 1) ** 2) + 1, 3)
-    points, losses = descend(task, jnp.zeros((2, 3)), 2000, 5e-2)
-    np.testing.assert_allclose(points, 1, atol=1e-3)
-    np.testing.assert_allclose(losses, 1, atol=1e-4)
-    point, loss, norm = quasi_newton(task, jnp.zeros(3))
-    np.testing.assert_allclose(point, 1, atol=1e-9)
-    assert (loss, norm) == (pytest.approx(1), pytest.approx(0, abs=1e-8))
 
 
 def test_one_relu_neuron_by_hand():

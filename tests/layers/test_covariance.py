@@ -93,7 +93,7 @@ def test_global_minimum_bounds_every_width_and_is_reached():
     assert found.converged
     wide = problem(hidden=(len(found.weights),))
     assert float(wide.loss(found.network)) == pytest.approx(found.value, rel=1e-10)
-    runs = train_regularised(task, range(4), steps=800)
+    runs = train_regularised(task, range(4), steps=1000)
     best = min(runs, key=lambda run: run.loss)
     assert best.loss == pytest.approx(found.value, rel=2e-6)
     assert best.loss >= (found.value - found.gap) * (1 - 1e-12)

@@ -53,4 +53,5 @@ def test_figures_are_drawn_from_data():
     data |= {"widths": np.array([2]), "bounds": np.array([4])}
     CLAIMS["covariances"].figure(Measurement(base, 1, data=data), Figure(layout="constrained"))
     data = {"excess": rng.uniform(size=4), "above": -rng.uniform(size=4), "gap": rng.normal(size=4)}
+    data["certified"] = np.array([1e-8, np.nan, 1e-7, np.nan])
     CLAIMS["representations"].figure(Measurement(base, 1, data=data), Figure(layout="constrained"))

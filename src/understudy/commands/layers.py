@@ -11,39 +11,54 @@ import typer
 from understudy.commands.claims import fail
 
 if TYPE_CHECKING:
+    from understudy.networks import Deep, TwoLayer
     from understudy.tasks.regularised import Regularised
 
 
 def layers(
-    network: Annotated[Path, typer.Argument(help="Weights W1 … WL (and biases b1 … bL) in an .npz or .nc file.")],
+    network: Annotated[
+        Path, typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, or the .nc of a stored fit.")
+    ],
+    seed: Annotated[int | None, typer.Option(help="Which network of a stored fit; the best unless given.")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="File with inputs x (N, d) and targets y; the network's own file if not given.")
+        Path | None, typer.Option(help="An .npz with inputs (N, d) and targets; the archive's own unless given.")
     ] = None,
     penalty: Annotated[float, typer.Option(help="λ of the L2 regularisation C + λ‖W‖².")] = 1e-3,
     bias: Annotated[float, typer.Option(help="β, the constant row: biases are β times a regularised column.")] = 1.0,
-    activation: Annotated[str, typer.Option(help="Activation of the hidden layers.")] = "relu",
+    activation: Annotated[str | None, typer.Option(help="Activation of the hidden layers; as stored, or relu.")] = None,
     cost: Annotated[
         str, typer.Option(help="squared, or cross-entropy (targets: classes or probabilities).")
     ] = "squared",
-    cosine: Annotated[float, typer.Option(help="Neurons aligned at least this much can be merged.")] = 0.999,
+    tolerance: Annotated[
+        float, typer.Option(help="Distance of unit vectors up to which neurons are on one ray, and can be merged.")
+    ] = 0.05,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the forces (.npz).")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Look inside a trained network: what holds each hidden layer, its ranks, and which neurons are one.
 
+    The archive is np.savez("network.npz", W1=…, b1=…, W2=…, b2=…, activation="relu", inputs=…, targets=…).
+
     Example: `understudy layers network.npz --penalty 0.001 --cost cross-entropy --out results`
     """
     from rich.console import Console
 
+    from understudy.network_files import read_data, read_network
+
     try:
-        weights, biases, x, y = read_network(network, data)
-        task, parameters = make_problem(weights, biases, x, y, penalty, bias, activation, cost)
-        if not 0 < cosine <= 1:
-            raise ValueError(f"--cosine lies between 0 and 1; received {cosine}.")
-    except (ValueError, TypeError, OSError, KeyError) as error:
+        stored = read_network(network, seed)
+        inputs, targets = (stored.inputs, stored.targets) if data is None else read_data(data)
+        if inputs is None or targets is None:
+            raise ValueError(f"{data or network} has no arrays inputs (N, d) and targets. Give --data FILE.npz.")
+        task, parameters = make_problem(
+            stored.network, inputs, targets, penalty, bias, activation or stored.activation or "relu", cost
+        )
+        if not 0 <= tolerance < 1:
+            raise ValueError(f"--tolerance is at least 0 and below 1; received {tolerance}.")
+    except (ValueError, TypeError, OSError) as error:
         fail(str(error))
     with Console(stderr=True, quiet=json_).status("forces, covariances and rays …"):
-        rows, summary, arrays = examine(task, parameters, cosine)
+        rows, summary, arrays = examine(task, parameters, tolerance)
     paths = []
     if out is not None:
         import numpy as np
@@ -59,97 +74,43 @@ def layers(
         _print(rows, summary, paths)
 
 
-def read_network(network: Path, data: Path | None) -> tuple[list[Any], list[Any] | None, Any, Any]:
-    """Weights, biases (None if there are none), inputs and targets from the files."""
-    import numpy as np
-
-    stored = _read(network)
-    weights: list[Any] = []
-    while f"W{len(weights) + 1}" in stored:
-        weights.append(np.asarray(stored[f"W{len(weights) + 1}"], float))
-    if len(weights) < 2:
-        raise ValueError(f"{network} has no weights W1, W2, …: it holds {sorted(stored)}. Store at least two layers.")
-    names = [f"b{i + 1}" for i in range(len(weights))]
-    found = [name for name in names if name in stored]
-    if found and found != names:
-        raise ValueError(f"{network} has biases {found} where {names} are needed: all of them, or none.")
-    source = stored if data is None else _read(data)
-    if "x" not in source or "y" not in source:
-        raise ValueError(
-            f"{data or network} has no arrays x (N, d) and y: it holds {sorted(source)}. Give --data FILE."
-        )
-    biases = [np.asarray(stored[name], float).ravel() for name in names] if found else None
-    return weights, biases, np.asarray(source["x"], float), np.asarray(source["y"])
-
-
-def _read(file: Path) -> dict[str, Any]:
-    import numpy as np
-
-    if not file.is_file():
-        raise ValueError(f"There is no file {file}.")
-    if file.suffix == ".npz":
-        with np.load(file, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    if file.suffix == ".nc":
-        import xarray as xr
-
-        with xr.open_dataset(file, engine="h5netcdf") as stored:
-            return {str(name): stored[name].values for name in stored.variables}
-    raise ValueError(f"{file} is neither .npz nor .nc. Save the weights with numpy.savez(file, W1=…, W2=…, x=…, y=…).")
-
-
 def make_problem(
-    weights: list[Any],
-    biases: list[Any] | None,
-    x: Any,
-    y: Any,
-    penalty: float,
-    bias: float,
-    activation: str,
-    cost: str,
+    network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
 ) -> tuple[Regularised, Any]:
-    """The regularised problem and the network's place in it; W_ℓ may have the bias column already."""
+    """The regularised problem and the network's place in it: biases are β times a column; without any β is zero."""
     import numpy as np
 
+    from understudy.surgery.parts import check_inputs, unpack
     from understudy.tasks.regularised import Regularised
 
-    for i, w in enumerate(weights):
-        if w.ndim != 2:
-            raise ValueError(f"W{i + 1} must be a matrix (outputs × inputs); received shape {w.shape}.")
-    if x.ndim != 2:
-        raise ValueError(f"x must be a matrix (samples × inputs); received shape {x.shape}.")
-    expected = [x.shape[1], *(w.shape[0] for w in weights[:-1])]
-    extra = {w.shape[1] - n for w, n in zip(weights, expected, strict=True)}
-    if extra not in ({0}, {1}) or (extra == {1} and biases is not None):
-        shapes = [w.shape for w in weights]
-        raise ValueError(f"Weights of shapes {shapes} do not fit together for inputs of {x.shape[1]} columns.")
-    if biases is not None or extra == {1}:
-        if not bias:
-            raise ValueError("This network has biases: --bias must be positive.")
-    else:
+    weights, biases = unpack(network)
+    x = check_inputs(inputs, weights[0].shape[1])
+    if not any(b.any() for b in biases):
         bias = 0.0
-    full = weights
-    if biases is not None:
-        full = [np.concatenate([w, b[:, None] / bias], axis=1) for w, b in zip(weights, biases, strict=True)]
-    task = Regularised(
-        x, y, [w.shape[0] for w in full[:-1]], penalty=penalty, bias=bias, activation=activation, cost=cost
-    )
-    return task, tuple(full)
+    elif not bias:
+        raise ValueError("This network has biases: --bias must be positive.")
+    else:
+        weights = [np.concatenate([w, b[:, None] / bias], axis=1) for w, b in zip(weights, biases, strict=True)]
+    hidden = [len(w) for w in weights[:-1]]
+    task = Regularised(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
+    task.flatten(tuple(weights))  # says so if the targets do not fit the outputs
+    return task, tuple(weights)
 
 
 def examine(
-    task: Regularised, parameters: Any, cosine: float
+    task: Regularised, parameters: Any, tolerance: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
     """One row a hidden layer, a summary, and the arrays behind them."""
     import numpy as np
 
-    from understudy.layers import covariances, forces, rays, representation_loss, to_representations
+    from understudy.layers import covariances, forces, representation_loss, to_representations
+    from understudy.surgery import aligned_groups
 
     found = forces(task, parameters)
     pairs, output = covariances(task, parameters)
     rows, arrays = [], {"output": output}
     for layer, (own, after) in zip(found, pairs, strict=True):
-        groups = rays(layer.representation, cosine=cosine)
+        groups = aligned_groups(layer.representation, tolerance=tolerance, silent=1e-6)
         dead = layer.representation.shape[0] - sum(len(g) for g in groups)
         attraction, repulsion = (float(np.linalg.norm(f)) for f in (layer.attraction, layer.repulsion))
         rows.append(
@@ -161,7 +122,7 @@ def examine(
                 "rays": len(groups),
                 "mergeable": sum(len(g) - 1 for g in groups),
                 "dead": dead,
-                "groups": [g.tolist() for g in groups if len(g) > 1],
+                "groups": [list(g) for g in groups if len(g) > 1],
                 "attraction": attraction,
                 "repulsion": repulsion,
                 "imbalance": layer.residual / max(attraction, repulsion, 1e-300),

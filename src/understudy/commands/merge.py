@@ -21,7 +21,9 @@ def merge(
     network: Annotated[
         Path, typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, or the .nc of a stored fit.")
     ],
-    seed: Annotated[int | None, typer.Option(help="Which network of a stored fit; the first unless given.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Which network of a stored fit; the one of least loss unless given.")
+    ] = None,
     activation: Annotated[
         str | None, typer.Option(help="relu, abs, linear, quadratic; as stored unless given.")
     ] = None,
@@ -72,9 +74,9 @@ def merge(
 
 def _merge(stored: StoredNetwork, activation: str, data: Path | None, by: str, tolerance: float) -> Merged:
     from understudy import surgery
-    from understudy.network_files import read_inputs
+    from understudy.network_files import read_data
 
-    inputs = read_inputs(data) if data is not None else None
+    inputs = read_data(data)[0] if data is not None else None
     if by == "weights":
         return surgery.merge(stored.network, activation, inputs=inputs, tolerance=tolerance)
     inputs = stored.inputs if inputs is None else inputs

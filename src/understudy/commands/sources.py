@@ -44,31 +44,18 @@ def read_teacher(
 
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
     """Teacher and student of one run in a file that `understudy fit --out` has stored; the best run unless given."""
-    import numpy as np
-
+    from understudy.network_files import read_network
     from understudy.networks import TwoLayer
-    from understudy.store import DamagedFileError, Store
     from understudy.teachers import Teacher
 
-    try:
-        rows = Store(Path(path).parent).open(Path(path).name)
-    except FileNotFoundError:
-        raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.") from None
-    except (DamagedFileError, NotADirectoryError) as error:
-        raise ValueError(str(error)) from None
-    told = json.loads(rows.attrs["configuration"])
+    if not Path(path).is_file():
+        raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")
+    stored = read_network(path, seed)
+    told, student = stored.configuration, stored.network
     if told.get("kind") != "fit" or "sphere" in told or told.get("outgoing") != "trained":
         raise ValueError(f"{path} is no result of a fit with trained outgoing weights; received {told}.")
-    seeds = rows["seed"].values
-    if seed is None:
-        position = int(np.argmin(rows["loss"].values))
-    elif seed in seeds:
-        position = int(np.flatnonzero(seeds == seed)[0])
-    else:
-        raise ValueError(f"{path} has seeds {seeds.min()} to {seeds.max()}; received --seed {seed}.")
-    w = rows["incoming"].values[position]
-    teacher = Teacher.orthonormal(told["teacher"], w.shape[1], told["activation"])
-    return teacher, TwoLayer(w, rows["outgoing"].values[position]), {**told, "seed": int(seeds[position])}
+    assert isinstance(student, TwoLayer)
+    return Teacher.orthonormal(told["teacher"], student.dim, told["activation"]), student, told
 
 
 def make_task(teacher: Teacher, width: int) -> Any:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from understudy.dynamics.sgd import adam
+from understudy.tasks.regularised import Regularised
 from understudy.tasks.task import Task
 
 
@@ -42,6 +43,36 @@ def descend(
     losses = jax.vmap(task.value)(points)
     better = losses < lowest
     return jnp.where(better[:, None], points, best), jnp.where(better, losses, lowest)
+
+
+@eqx.filter_jit
+def descend_to_least_norm(
+    task: Regularised,
+    vectors: Float[Array, "seeds P"],
+    *,
+    first_penalty: float = 1.0,
+    steps: int = 20_000,
+    rate: float = 0.02,
+) -> tuple[Float[Array, "seeds P"], Float[Array, " seeds"]]:
+    """Adam on all starts at once while λ falls to the task's: a large λ first lets neurons rearrange cheaply.
+
+    λ falls geometrically from `first_penalty` over the first 80 % of the steps; the rate is constant over the first half, then follows a cosine to
+    `rate`/10⁴. As the task's λ → 0 the minimisers approach networks of least norm that fit the data, their norm the representation cost from
+    below. Returns the points and their losses.
+    """
+    unit = adam(1.0, beta2=0.99, epsilon=1e-10)  # its step, shortened by the rate of the moment
+
+    def body(i: Array, carry: tuple) -> tuple:
+        points, state = carry
+        share = i / steps
+        penalty = first_penalty * (task.penalty / first_penalty) ** jnp.minimum(1.0, share / 0.8)
+        now = eqx.tree_at(lambda t: t.penalty, task, penalty)
+        moved, state = jax.vmap(unit.step)(points, state, jax.vmap(jax.grad(now.value))(points))
+        slowed = 0.5 * (1 + jnp.cos(2 * jnp.pi * (share - 0.5))) + 1e-4
+        return points + rate * jnp.where(share < 0.5, 1.0, slowed) * (moved - points), state
+
+    points, _ = jax.lax.fori_loop(0, steps, body, (vectors, jax.vmap(unit.init)(vectors)))
+    return points, jax.vmap(task.value)(points)
 
 
 @eqx.filter_jit

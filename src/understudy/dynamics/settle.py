@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.dynamics.trust_region import absolute_newton, newton
 from understudy.tasks.task import Task
 
 EPS = np.finfo(float).eps
@@ -118,14 +119,28 @@ def settle(
 ) -> Settled:
     """From a point near a minimum to the minimum, kinks included.
 
-    `widest`, `narrowest`: the smoothing ε begins and ends at these shares of the root mean square of the z.
+    `widest`, `narrowest`: the smoothing ε begins and ends at these shares of the root mean square of the z. Wide smoothing may lead to a
+    neighbouring minimum that is higher than the start: then it is tried again with less.
     """
     point = np.asarray(vector)
     if not getattr(task, "kinked", False):
         return _settle_smooth(task, point, iterations)
-    size = float(np.sqrt(np.mean(np.asarray(_loss_and_hidden(task, vector)[1]) ** 2)))
-    shares = 10.0 ** np.arange(np.log10(widest), np.log10(narrowest) - 0.5, -1)
-    for width in shares * max(size, 1e-12):
+    loss, hidden = (np.asarray(x) for x in _loss_and_hidden(task, jnp.asarray(point)))
+    size = max(float(np.sqrt(np.mean(hidden**2))), 1e-12)
+    best: Settled | None = None
+    while True:
+        shares = 10.0 ** np.arange(np.log10(widest), np.log10(narrowest) - 0.5, -1)
+        ended = _settle_kinked(task, point, shares * size, iterations)
+        if best is None or ended.loss < best.loss:
+            best = ended
+        if best.loss <= float(loss) * (1 + 1e-13) or widest < 10 * narrowest:
+            return best
+        widest /= 100
+
+
+def _settle_kinked(task: Any, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
+    """Down the smoothing `widths`, then Newton's method on the kinks, and again without dead neurons."""
+    for width in widths:
         point = _follow_smoothed(task, point, float(width))
     ended = _ActiveSet(task, point, float(width)).run(iterations)
     if not hasattr(task, "dead"):
@@ -156,7 +171,7 @@ def _follow_smoothed(task: Any, point: np.ndarray, width: float) -> np.ndarray:
     def only_loss(x: np.ndarray) -> float:
         return float(_smoothed_loss(task, jnp.asarray(x), epsilon))
 
-    return _newton(evaluate, only_loss, point, iterations=60, step=1e-3 * width)[0]
+    return newton(evaluate, only_loss, point, iterations=60, step=1e-3 * width)[0]
 
 
 def _settle_smooth(task: Task, point: np.ndarray, iterations: int) -> Settled:
@@ -167,64 +182,9 @@ def _settle_smooth(task: Task, point: np.ndarray, iterations: int) -> Settled:
     def only_loss(x: np.ndarray) -> float:
         return float(_smooth_loss(task, jnp.asarray(x)))
 
-    point, loss, norm, least, count = _newton(evaluate, only_loss, point, iterations=4 * iterations, step=0.0)
+    point, loss, norm, least, count = newton(evaluate, only_loss, point, iterations=4 * iterations, step=0.0)
     none = np.zeros(0)
     return Settled(point, loss, norm, none, none.astype(bool), least, count)
-
-
-def _newton(
-    evaluate: Any, only_loss: Any, point: np.ndarray, *, iterations: int, step: float
-) -> tuple[np.ndarray, float, float, float, int]:
-    """Trust-region Newton with absolute eigenvalues: the step is -(|H| + τ)⁻¹g, τ ≥ 0 as small as the region allows.
-
-    Ends when a full step is below `step`, or when neither loss nor gradient get smaller. Returns the point, its loss,
-    gradient norm and least eigenvalue, and the number of evaluations.
-    """
-    loss, gradient, hessian = evaluate(point)
-    radius = 0.3 * max(float(np.linalg.norm(point)), 1e-3)
-    values, count = np.zeros(1), 0
-    while count < iterations:
-        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        norm = float(np.linalg.norm(gradient))
-        for _ in range(20):
-            move = _absolute_newton(values, vectors, gradient, radius)
-            lower = only_loss(point + move)
-            predicted = -float(gradient @ move) / 2
-            if np.isfinite(lower) and lower <= loss - 1e-4 * predicted:
-                break
-            if predicted <= 1e-13 * abs(loss):  # below the rounding of the loss only the gradient can tell
-                break
-            radius = float(np.linalg.norm(move)) / 4
-        else:
-            break
-        count += 1
-        new_loss, new_gradient, new_hessian = evaluate(point + move)
-        rounding = predicted <= 1e-13 * abs(loss)
-        if rounding and not float(np.linalg.norm(new_gradient)) < 0.9 * norm:
-            break
-        if loss - new_loss >= 0.75 * predicted:
-            radius = max(radius, 2 * float(np.linalg.norm(move)))
-        point, loss, gradient, hessian = point + move, new_loss, new_gradient, new_hessian
-        if np.abs(move).max() <= step or not gradient.any():
-            break
-    return point, loss, float(np.linalg.norm(gradient)), float(values[0]), count
-
-
-def _absolute_newton(
-    values: np.ndarray, vectors: np.ndarray, gradient: np.ndarray, radius: float = np.inf
-) -> np.ndarray:
-    """-(|H| + τ)⁻¹g within the radius; without the zero modes: below 1e-11 of the largest curvature only noise is left."""
-    sizes = np.abs(values)
-    usable = sizes > 1e-11 * sizes.max(initial=1e-300)
-    along, sizes = vectors[:, usable].T @ gradient, sizes[usable]
-    shift = 0.0
-    if float(np.linalg.norm(along / sizes)) > radius:
-        low, high = 0.0, float(np.linalg.norm(along)) / radius
-        for _ in range(60):
-            shift = (low + high) / 2
-            low, high = (shift, high) if float(np.linalg.norm(along / (sizes + shift))) > radius else (low, shift)
-        shift = high
-    return -vectors[:, usable] @ (along / (sizes + shift))
 
 
 class _ActiveSet:
@@ -276,7 +236,7 @@ class _ActiveSet:
         state = self._record(held, self._slopes(held, gradient, inverse, force), count)
         back = -inverse @ self.hidden[held]
         values, vectors = np.linalg.eigh(null.T @ ((hessian + hessian.T) / 2) @ null)
-        move = null @ _absolute_newton(values, vectors, null.T @ (gradient + hessian @ back))
+        move = null @ absolute_newton(values, vectors, null.T @ (gradient + hessian @ back))
         slopes = self._slopes(held, gradient + hessian @ (back + move), inverse, force)
         self._advance(self._whole(back), self._whole(move))
         self.gates[held] = slopes

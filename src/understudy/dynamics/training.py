@@ -22,13 +22,16 @@ def train_regularised(
     steps: int = 2000,
     rate: float = 2e-2,
     scale: float = 1.0,
+    best: int | None = None,
     quasi_newton_iterations: int = 2000,
 ) -> list[Settled]:
     """Minima of the regularised loss from random starts, one a seed, in the order of the seeds.
 
-    Large networks end with L-BFGS: their `residual` is the gradient norm there, and where kinks are in the way it says so.
+    `best`: settle only this many runs, those with the least loss after Adam, the least first. Large networks end with L-BFGS: their `residual` is the gradient norm there, and where kinks are in the way it says so.
     """
-    points, _ = descend(task, task.starts(seeds, scale), steps, rate)
+    points, losses = descend(task, task.starts(seeds, scale), steps, rate)
+    if best is not None:
+        points = points[jnp.argsort(losses)[:best]]
     if task.size <= DENSE:
         return [settle(task, p) for p in points]
     found = []

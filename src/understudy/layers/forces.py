@@ -51,7 +51,7 @@ class LayerForces:
 
 
 @eqx.filter_jit
-def _signals(task: Regularised, vector: Array, gates: Array | None) -> tuple[Array, ...]:
+def _compiled_signals(task: Regularised, vector: Array, gates: Array | None) -> tuple[Array, ...]:
     """Λ_1 … Λ_L: the derivative of C by every pre-activation."""
     weights = task.unflatten(vector)
     layers = task.representations(vector)
@@ -70,10 +70,10 @@ def _signals(task: Regularised, vector: Array, gates: Array | None) -> tuple[Arr
     return tuple(reversed(found))
 
 
-def back_propagated(task: Regularised, parameters: Any, gates: np.ndarray | None = None) -> list[np.ndarray]:
+def signals(task: Regularised, parameters: Any, gates: np.ndarray | None = None) -> list[np.ndarray]:
     """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L, with the given slopes of |z| where gates are given."""
     chosen = None if gates is None or not len(gates) else jnp.asarray(gates)
-    return [np.asarray(s) for s in _signals(task, task.flatten(parameters), chosen)]
+    return [np.asarray(s) for s in _compiled_signals(task, task.flatten(parameters), chosen)]
 
 
 def forces(
@@ -86,14 +86,14 @@ def forces(
     layers = to_representations(task, parameters)
     before = activations_before(task, layers)
     weights = [np.asarray(w) for w in to_weights(task, layers)]
-    signals = back_propagated(task, parameters, gates)
+    backward = signals(task, parameters, gates)
     slopes = _slopes(task, layers, gates)
     found = []
     for i in range(task.depth - 1):
         width = task.widths[i + 1]
         attraction = 2 * task.penalty * weights[i] @ _inverse(before[i], ridge).T
         local = -2 * task.penalty * weights[i + 1].T @ weights[i + 1] @ _inverse(before[i + 1], ridge).T
-        repulsion = signals[i] @ (np.linalg.pinv(before[i], rcond=RANK) @ before[i])
+        repulsion = backward[i] @ (np.linalg.pinv(before[i], rcond=RANK) @ before[i])
         singular = np.linalg.svd(before[i], compute_uv=False)
         least = float(singular[singular > RANK * singular[0]][-1])
         found.append(

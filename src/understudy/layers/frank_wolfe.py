@@ -233,13 +233,13 @@ def block_gap(task: Regularised, parameters: object, layer: int) -> tuple[float,
     gives a subgradient. V = -(∂C/∂Z_{ℓ+1})/2λ, back-propagated, is one at a critical point. At other points the gap is
     computed with V = W_{ℓ+1}(Z^σ_ℓ)⁺ᵀ.
     """
-    from understudy.layers.forces import back_propagated
+    from understudy.layers.forces import signals
     from understudy.layers.representation import activations_before, to_representations, to_weights
 
     layers = to_representations(task, parameters)
     before = activations_before(task, layers)
     weights = [np.asarray(w) for w in to_weights(task, layers)]
-    signal = back_propagated(task, parameters)[layer]
+    signal = signals(task, parameters)[layer]
     dual = -signal / (2 * task.penalty)
     mismatch = float(np.linalg.norm(dual @ before[layer].T - weights[layer])) / max(
         float(np.linalg.norm(weights[layer])), 1e-300

@@ -76,13 +76,13 @@ def _view(network: Deep, inputs: Array, sigma: PiecewiseLinear) -> tuple[LayerVi
     return tuple(reversed(views))
 
 
-def mixtures(student: LayerView, teacher: LayerView) -> tuple[Float[Array, "S n+1 m+1"], Float[Array, "S n+1 n+1"]]:
-    """A_l and B_l of one layer, with the constant node last in every axis; without biases its rows and columns are zero."""
+def mixtures(student: LayerView, teacher: LayerView) -> tuple[Float[Array, "S n1 m1"], Float[Array, "S n1 n1"]]:
+    """A_l and B_l of one layer, (S, n + 1, m + 1) and (S, n + 1, n + 1), with the constant node last in every axis; without biases its rows and columns are zero."""
     v, u = _extended(student), _extended(teacher)
     return jnp.einsum("sck,scj->skj", v, u), jnp.einsum("sck,scj->skj", v, v)
 
 
-def _extended(layer: LayerView) -> Float[Array, "S C n+1"]:
+def _extended(layer: LayerView) -> Float[Array, "S C n1"]:
     return jnp.concatenate([layer.fan_out, layer.offset[:, :, None]], axis=2)
 
 

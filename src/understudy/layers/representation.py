@@ -30,10 +30,15 @@ from understudy.dynamics.descent import descend
 from understudy.dynamics.settle import Settled, settle
 from understudy.tasks.regularised import Regularised, Weights
 from understudy.tasks.task import Task
+from understudy.theory.ranks import activate
 
 RANK = 1e-10
 """Singular values below this share of the largest count as zero: representations of trained networks are exact to about
 1e-12, and a direction with a smaller share could only be used by weights 10¹⁰ times larger than the others."""
+
+RIDGE = 3e-4
+"""The first ridge of direct optimisation, as a share of the mean of K^σ_0's diagonal. At 1e-2 the minima are others: representations
+leave 𝒵 so far that the best of them come back to minima that are not the best ones."""
 
 Layers = tuple[np.ndarray, ...]
 
@@ -53,7 +58,7 @@ def to_representations(task: Regularised, parameters: Any) -> Layers:
 
 def _activated(task: Regularised, hidden: np.ndarray) -> np.ndarray:
     """Z^σ = (σ(Z); β 1ᵀ)."""
-    active = np.asarray(task.activation(jnp.asarray(hidden)))
+    active = activate(task.activation, hidden)
     return np.concatenate([active, np.full((1, task.samples), task.bias)]) if task.bias else active
 
 
@@ -191,7 +196,7 @@ class Optimised:
 
 
 def optimise(
-    task: Regularised, layers: Sequence[np.ndarray], *, ridges: Sequence[float] = (1e-2, 1e-5, 1e-8)
+    task: Regularised, layers: Sequence[np.ndarray], *, ridges: Sequence[float] = (RIDGE, 1e-6, 1e-8)
 ) -> Optimised:
     """Direct minimisation of L^r from Z, the ridge lowered in steps (shares of the mean of K^σ_0's diagonal).
 
@@ -211,13 +216,22 @@ def optimise(
     return Optimised(found, weights, settled.loss, float(task.loss(weights)), settled)
 
 
-def random_representations(task: Regularised, seeds: Sequence[int], *, steps: int = 2000) -> list[Layers]:
-    """Starts for `optimise`: representations of random networks, moved downhill by Adam on L^r with a ridge of 1e-2."""
-    scale = float(jnp.mean(jnp.sum(task.entry**2, axis=0)))
-    space = Representations(task, jnp.asarray(1e-2 * scale))
+def random_representations(
+    task: Regularised, seeds: Sequence[int], *, steps: int = 2000, best: int | None = None
+) -> list[Layers]:
+    """Starts for `optimise`: representations of random networks, moved downhill by Adam on L^r with a ridge.
+
+    `best`: only this many, those with the least L(Ψ_γ(Z)), the least first.
+    """
+    ridge = RIDGE * float(jnp.mean(jnp.sum(task.entry**2, axis=0)))
+    space = Representations(task, jnp.asarray(ridge))
     begin = jnp.stack([space.flatten(to_representations(task, v)) for v in task.starts(seeds)])
     points, _ = descend(space, begin, steps, 2e-2)
-    return [tuple(np.asarray(z) for z in space.unflatten(p)) for p in points]
+    ends = [tuple(np.asarray(z) for z in space.unflatten(p)) for p in np.asarray(points)]
+    if best is None:
+        return ends
+    losses = [float(task.loss(to_weights(task, layers, ridge=ridge))) for layers in ends]
+    return [ends[i] for i in np.argsort(losses)[:best]]
 
 
 def projected_gradient(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -167,7 +168,8 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         evidence.append(down.describe())
     else:
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold)
+        near = min(0.1, _nearest_kink(task, vector) / 4)
+        higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold, near)
         evidence.append(
             f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius "
             f"{higher.radii} around the point: lowest {higher.lowest}, highest {higher.highest}, rounding "
@@ -271,6 +273,16 @@ def _kinks(task: Task, vector: np.ndarray) -> list[str]:
     norms = np.linalg.norm(w, axis=1)
     short = np.flatnonzero(norms <= 1e-12 * max(norms.max(), 1.0))
     return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
+
+
+def _nearest_kink(task: Task, vector: np.ndarray) -> float:
+    """How far it is, to first order, to where a hidden pre-activation is zero and the loss of a regularised network has a kink."""
+    if not (isinstance(task, Regularised) and task.kinked):
+        return np.inf
+    slopes = np.asarray(jax.jacfwd(task.hidden_values)(jnp.asarray(vector)))
+    hidden = np.asarray(task.hidden_values(jnp.asarray(vector)))
+    lengths = np.linalg.norm(slopes, axis=1)
+    return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
 
 
 def _floor(task: Task) -> float:

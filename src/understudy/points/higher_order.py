@@ -19,7 +19,8 @@ from jaxtyping import Array, Float
 
 from understudy.tasks.task import Task
 
-_RADII = tuple(0.1 * 0.5**i for i in range(9))
+_LARGEST = 0.1
+_RADII = 9
 _ENOUGH = 4
 _AXES = 12
 _DIRECTIONS = 24
@@ -57,9 +58,17 @@ class HigherOrder:
 
 
 def examine(
-    task: Task, vector: np.ndarray, eigenvalues: np.ndarray, vectors: np.ndarray, zero: np.ndarray
+    task: Task,
+    vector: np.ndarray,
+    eigenvalues: np.ndarray,
+    vectors: np.ndarray,
+    zero: np.ndarray,
+    largest: float = _LARGEST,
 ) -> HigherOrder:
-    """ψ along the eigenvectors flagged in `zero`; `eigenvalues`, `vectors`: the dense spectrum at `vector`."""
+    """ψ along the eigenvectors flagged in `zero`; `eigenvalues`, `vectors`: the dense spectrum at `vector`.
+
+    `largest`: radius of the largest sphere. Points up to twice as far are looked at; the loss must be smooth there.
+    """
     null = vectors[:, zero]
     inverse = (vectors[:, ~zero] / eigenvalues[~zero]) @ vectors[:, ~zero].T
     count = null.shape[1]
@@ -68,7 +77,7 @@ def examine(
     if count > 1:
         directions = np.concatenate([directions, np.random.default_rng(0).normal(size=(_DIRECTIONS, count))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    task = task.prepared(jnp.asarray(vector + 2 * _RADII[0] * np.sign(vector)))
+    task = task.prepared(jnp.asarray(vector + 2 * largest * np.sign(vector)))
     base = float(task.loss(jnp.asarray(vector)))
     noise = 256 * np.finfo(float).eps * (1 + abs(base) + float(np.abs(vector).max()) ** 2)
     # Rounding of the gradient, and what is left of it at the point itself.
@@ -77,13 +86,13 @@ def examine(
     point, basis, relaxing, tried = (jnp.asarray(x) for x in (vector, null, inverse, directions))
     radii: list[float] = []
     lowest, highest, slopes = [], [], []
-    for radius in _RADII:
+    for radius in largest * 0.5 ** np.arange(_RADII):
         found = np.asarray(_search(task, point, basis, relaxing, tried, jnp.asarray(radius), jnp.asarray(noise)))
         losses = found[:, :2]
         usable = losses[np.isfinite(losses)] - base
         if len(usable) < losses.size / 2:
             continue  # a sphere of which half cannot be reached says nothing
-        radii.append(radius)
+        radii.append(float(radius))
         lowest.append(float(usable.min()))
         highest.append(float(usable.max()))
         slopes.append(float(np.nanmin(found[:, 2])))

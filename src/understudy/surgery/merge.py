@@ -24,12 +24,11 @@ from numpy.typing import ArrayLike
 
 from understudy.activations import Activation
 from understudy.networks import Deep, TwoLayer
+from understudy.surgery.groups import Groups, aligned_groups
 from understudy.surgery.parts import activations_of, check_inputs, forward, pack, require_homogeneous, unpack
 
 PROBES = 1000
 """Standard normal inputs on which a change of function is measured where no data are given."""
-
-Groups = list[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def merge(
         for layer in range(len(weights) - 1):
             rows = np.concatenate([weights[layer], biases[layer][:, None]], axis=1)
             active = None if data is None else activations_of(weights, biases, sigma, data, layer)
-            kept, rows, out = _merge_layer(rows, weights[layer + 1], sigma, active, tolerance)
+            kept, rows, out = merge_layer(rows, weights[layer + 1], sigma, active, tolerance)
             if len(rows) < len(weights[layer]):
                 changed = True
                 gone = set(range(len(weights[layer]))) - {i for group in kept for i in group}
@@ -169,17 +168,19 @@ def compare(
     )
 
 
-def _merge_layer(
+def merge_layer(
     rows: np.ndarray, out: np.ndarray, sigma: Activation, active: np.ndarray | None, tolerance: float
 ) -> tuple[Groups, np.ndarray, np.ndarray]:
-    """Groups of neurons that stay, their rows (weights and bias) and outgoing columns."""
+    """One layer: the groups of neurons that stay, their new rows (weights and bias) and outgoing columns.
+
+    `rows` (n, d + 1), `out` (m, n); `active` (N, n) are the neurons' activations on data, if those are what is compared.
+    """
     compared = rows if active is None else active.T
     lengths = np.linalg.norm(compared, axis=1)
     strength = lengths * np.linalg.norm(out, axis=0)
-    # A neuron adds at most its strength to a weight of the next layer: below rounding of the strongest it adds nothing.
-    alive = strength > np.finfo(float).eps * np.max(strength, initial=0.0)
     signed = sigma.parity is not None or active is not None  # activations may be proportional with any factor
-    groups = _leaders(compared, lengths, strength, alive, signed, tolerance)
+    # A neuron adds at most its strength to a weight of the next layer: below rounding of the strongest it adds nothing.
+    groups = aligned_groups(compared, tolerance=tolerance, strength=strength, signed=signed)
     new_rows, new_out, kept = [], [], []
     for group in groups:
         if len(group) == 1:
@@ -197,27 +198,6 @@ def _merge_layer(
     if not kept:
         return [], np.zeros((0, rows.shape[1])), np.zeros((len(out), 0))
     return kept, np.stack(new_rows), np.stack(new_out, axis=1)
-
-
-def _leaders(
-    compared: np.ndarray, lengths: np.ndarray, strength: np.ndarray, alive: np.ndarray, signed: bool, tolerance: float
-) -> Groups:
-    """Each neuron joins the strongest one it is aligned with: no chains, whatever the tolerance. In order of first members."""
-    unit = compared / np.where(lengths > 0, lengths, 1.0)[:, None]
-    leaders: list[int] = []
-    members: dict[int, list[int]] = {}
-    for i in np.argsort(-strength, kind="stable"):
-        if not alive[i]:
-            continue
-        distances = np.linalg.norm(unit[leaders] - unit[i], axis=1)
-        if signed:
-            distances = np.minimum(distances, np.linalg.norm(unit[leaders] + unit[i], axis=1))
-        near = np.flatnonzero(distances <= tolerance)
-        leader = leaders[near[np.argmin(distances[near])]] if len(near) else int(i)
-        if leader == i:
-            leaders.append(int(i))
-        members.setdefault(leader, []).append(int(i))
-    return sorted((tuple(sorted(group)) for group in members.values()), key=lambda g: g[0])
 
 
 def _join(

@@ -290,40 +290,26 @@ class Regularised(Task):
             rows.append(np.concatenate([p.ravel() for p in parts]))
         return jnp.asarray(np.stack(rows))
 
+    def with_hidden(self, hidden: Sequence[int]) -> Regularised:
+        """The same problem for networks with these hidden widths."""
+        # A static field, which `eqx.tree_at` does not reach.
+        copy = object.__new__(Regularised)
+        for name in Regularised.__dataclass_fields__:
+            object.__setattr__(copy, name, getattr(self, name))
+        object.__setattr__(copy, "widths", (self.widths[0], *(int(n) for n in hidden), self.widths[-1]))
+        return copy
+
     def widened(self, parameters: Any, hidden: Sequence[int]) -> tuple[Regularised, Float[Array, " P"]]:
         """The task with wider hidden layers, and the same network in it with dead neurons added (Prop. 6's proof)."""
         if len(hidden) != self.depth - 1 or any(new < old for new, old in zip(hidden, self.widths[1:-1], strict=True)):
             raise ValueError(f"Hidden widths {self.widths[1:-1]} can only grow; received {tuple(hidden)}.")
-        return self._resized(parameters, [np.arange(n) for n in self.widths[1:-1]], [int(n) for n in hidden])
-
-    def narrowed(self, parameters: Any, kept: Sequence[np.ndarray]) -> tuple[Regularised, Float[Array, " P"]]:
-        """The task with only the hidden neurons `kept` (indices, one array a layer), and the network without the others."""
-        return self._resized(parameters, [np.asarray(k, int) for k in kept], [len(k) for k in kept])
-
-    def _resized(
-        self, parameters: Any, kept: list[np.ndarray], hidden: list[int]
-    ) -> tuple[Regularised, Float[Array, " P"]]:
-        other = _with_widths(self, (self.widths[0], *hidden, self.widths[-1]))
-        old = [np.asarray(w) for w in self.unflatten(self.flatten(parameters))]
+        other = self.with_hidden(hidden)
         new = [np.zeros(shape) for shape in other.shapes]
-        for layer, (source, goal) in enumerate(zip(old, new, strict=True)):
-            rows = kept[layer] if layer < self.depth - 1 else np.arange(source.shape[0])
-            if layer == 0:
-                goal[: len(rows)] = source[rows]
-                continue
-            columns = kept[layer - 1]
-            goal[: len(rows), : len(columns)] = source[np.ix_(rows, columns)]
-            if self.bias:
-                goal[: len(rows), -1] = source[rows, -1]
+        for layer, w in enumerate(np.asarray(w) for w in self.unflatten(self.flatten(parameters))):
+            known = w.shape[1] - 1 if self.bias and layer else w.shape[1]  # later layers have their bias column last
+            new[layer][: len(w), :known] = w[:, :known]
+            new[layer][: len(w), new[layer].shape[1] - (w.shape[1] - known) :] = w[:, known:]
         return other, other.flatten(tuple(new))
-
-
-def _with_widths(task: Regularised, widths: tuple[int, ...]) -> Regularised:
-    """A copy with other hidden widths (a static field, which `eqx.tree_at` does not reach)."""
-    copy = object.__new__(Regularised)
-    for name in Regularised.__dataclass_fields__:
-        object.__setattr__(copy, name, widths if name == "widths" else getattr(task, name))
-    return copy
 
 
 def _one_hot(labels: np.ndarray) -> np.ndarray:

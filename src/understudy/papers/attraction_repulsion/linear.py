@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 from understudy.papers.check import at_least, at_most
@@ -12,29 +11,30 @@ from understudy.papers.measurement import Measurement
 PENALTY = 0.02
 
 
-def _forward(weights: Any, x: Any) -> Any:
-    """Outputs (N, m) of a linear network without biases."""
-    for w in weights:
-        x = x @ w.T
-    return x
-
-
 def _trained(
     inputs: Any, targets: Any, depth: int, width: int, starts: int, steps: int, seed: int
 ) -> tuple[Any, float, float]:
     """The best of several trained networks, to a small gradient: weights, penalised loss, gradient norm. Columns are inputs."""
+    import jax.numpy as jnp
     import numpy as np
 
-    from understudy.dynamics.least_norm import least_norm, polish_least_norm
+    from understudy.dynamics.descent import descend_to_least_norm, quasi_newton
+    from understudy.tasks.regularised import Regularised
 
-    rng = np.random.default_rng(seed)
-    sizes = [len(inputs), *[width] * (depth - 1), len(targets)]
-    draws = tuple(rng.normal(size=(starts, o, i)) / np.sqrt(i) for i, o in pairwise(sizes))
-    found = least_norm(
-        _forward, draws, inputs.T, targets.T, penalty=PENALTY, first_penalty=PENALTY, steps=steps, rate=0.01
+    task = Regularised(
+        inputs.T,
+        targets.T,
+        [width] * (depth - 1),
+        penalty=PENALTY,
+        bias=0.0,
+        activation="linear",
+        weights=np.ones(inputs.shape[1]),
     )
-    weights, loss, gradient = polish_least_norm(_forward, found.best()[0], inputs.T, targets.T, penalty=PENALTY)
-    return [np.asarray(w) for w in weights], loss, gradient
+    rng = np.random.default_rng(seed)
+    draws = tuple(rng.normal(size=(starts, *shape)) / np.sqrt(shape[1]) for shape in task.shapes)
+    points, losses = descend_to_least_norm(task, task.flatten(draws), first_penalty=PENALTY, steps=steps, rate=0.01)
+    best, loss, gradient = quasi_newton(task, points[int(jnp.argmin(losses))])
+    return [np.asarray(w) for w in task.unflatten(best)], loss, gradient
 
 
 def _least_loss(values: Any, depth: int) -> float:
@@ -163,7 +163,7 @@ CLAIM = Claim(
         "Gradient norms of 1e-5 over a curvature of order one give the covariances; norms and losses are second order in the error."
     ),
     quick={"inputs": 4, "depths": [2, 3], "seeds": 2, "factorisations": 50, "starts": 16, "steps": 4000},
-    full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 5, "factorisations": 200, "starts": 64, "steps": 20000},
+    full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 3, "factorisations": 200, "starts": 32, "steps": 10000},
     measure=_measure,
     figure=_figure,
 )

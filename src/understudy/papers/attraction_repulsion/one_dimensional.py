@@ -11,27 +11,16 @@ from understudy.papers.measurement import Measurement
 PENALTY = 1e-3
 
 
-def _forward(weights: Any, x: Any) -> Any:
-    """Outputs (N, 1) of b + Σ_k a_k σ(c_k x + d_k); weights are (c, d, a, b)."""
-    return _network(weights)(x, "relu")
-
-
-def _network(weights: Any) -> Any:
-    import jax.numpy as jnp
-
-    from understudy.networks import Deep
-
-    c, d, a, b = (jnp.asarray(w) for w in weights)
-    return Deep((c, a), (d, b))
-
-
-def _starts(width: int, count: int, seed: int) -> Any:
+def _starts(task: Any, count: int, seed: int) -> Any:
     """Networks with standard normal weights and biases, scaled to outputs of order one; leading axis for the starts."""
     import numpy as np
 
+    width = task.widths[1]
     rng = np.random.default_rng([seed, width])
-    first, bias = rng.normal(size=(count, width, 1)), rng.normal(size=(count, width))
-    return first, bias, rng.normal(size=(count, 1, width)) / np.sqrt(width), np.zeros((count, 1))
+    outgoing = rng.normal(size=(count, 1, width)) / np.sqrt(width)
+    return task.flatten(
+        (rng.normal(size=(count, width, 2)), np.concatenate([outgoing, np.zeros((count, 1, 1))], axis=2))
+    )
 
 
 def _data(n: int, seed: int) -> tuple[Any, Any]:
@@ -42,18 +31,22 @@ def _data(n: int, seed: int) -> tuple[Any, Any]:
 
 
 def _train(n: int, width: int, starts: int, seed: int, steps: int) -> tuple[Any, Any, Any]:
-    """(inputs, targets, trained networks) of one data set."""
-    from understudy.dynamics.least_norm import least_norm
+    """The problem of one data set, trained networks and their losses."""
+    import numpy as np
+
+    from understudy.dynamics.descent import descend_to_least_norm
+    from understudy.tasks.regularised import Regularised
 
     x, y = _data(n, seed)
-    found = least_norm(_forward, _starts(width, starts, seed), x, y, penalty=PENALTY, first_penalty=0.1, steps=steps)
-    return x, y, found
+    task = Regularised(x, y, (width,), penalty=PENALTY, weights=np.ones(n))
+    return task, *descend_to_least_norm(task, _starts(task, starts, seed), first_penalty=0.1, steps=steps)
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
+    from understudy.networks import Deep
     from understudy.surgery import merge_one_dimensional
 
     rows = []  # N, width, after, largest change over the largest output, norm after / before, trained
@@ -73,14 +66,16 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         rng = np.random.default_rng(seed)
         n = sizes[seed % len(sizes)]
         width = 12 * n
-        net = _network([rng.normal(size=shape) for shape in ((width, 1), (width,), (1, width), (1,))])
+        weights = (jnp.asarray(rng.normal(size=(width, 1))), jnp.asarray(rng.normal(size=(1, width))))
+        net = Deep(weights, (jnp.asarray(rng.normal(size=width)), jnp.asarray(rng.normal(size=1))))
         reduce(net, rng.normal(size=(n, 1)), False)
     shown: dict[str, Any] = {}
     sets = settings["trained"] // settings["starts"]
     for seed in progress.over(range(sets), "trained networks, data set"):
-        x, y, found = _train(settings["inputs"], settings["width"], settings["starts"], seed, settings["steps"])
-        for i in range(settings["starts"]):
-            net = _network([w[i] for w in found.parameters])
+        x, y = _data(settings["inputs"], seed)
+        task, points, _ = _train(settings["inputs"], settings["width"], settings["starts"], seed, settings["steps"])
+        for point in points:
+            net = task.network(point)
             merged = reduce(net, x, True)
             if not shown:
                 grid = np.linspace(x.min() - 0.5, x.max() + 0.5, 400)[:, None]
@@ -91,9 +86,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
                 }
     progress(0.9, "widths")
     few = settings["few"]
-    losses = [
-        float(np.min(_train(few, w, settings["many"], 0, settings["steps"])[2].losses)) for w in (4 * few, 8 * few)
-    ]
+    losses = [float(np.min(_train(few, w, settings["many"], 0, settings["steps"])[2])) for w in (4 * few, 8 * few)]
     table = np.array(rows, float)
     trained = table[:, 5] == 1
     checks = [
@@ -158,8 +151,8 @@ CLAIM = Claim(
         "random": 100, "sizes": [1, 2, 4, 8], "trained": 20, "starts": 10, "inputs": 6, "width": 60, "steps": 4000, "few": 3, "many": 48,
     },
     full={
-        "random": 500, "sizes": [1, 2, 3, 4, 6, 8, 12, 16], "trained": 100, "starts": 20, "inputs": 10, "width": 100, "steps": 20000,
-        "few": 4, "many": 256,
+        "random": 500, "sizes": [1, 2, 3, 4, 6, 8, 12, 16], "trained": 60, "starts": 20, "inputs": 10, "width": 100, "steps": 10000,
+        "few": 4, "many": 128,
     },
     measure=_measure,
     figure=_figure,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.tasks.regularised import Regularised
+
+if TYPE_CHECKING:
+    from understudy.dynamics.settle import Settled
 
 
 def small_problem(seed: int, **changes: Any) -> Regularised:
@@ -47,3 +51,11 @@ def random_network(seed: int) -> tuple[Regularised, np.ndarray]:
         activation=str(shape.choice(["relu", "relu", "tanh", "softplus", "abs", "linear"])),
     )
     return task, rng.normal(size=task.size)
+
+
+def best_minimum(task: Regularised, settings: Mapping[str, Any]) -> Settled:
+    """The best of `starts` trained networks: Adam from all, the best `settled` of them taken to rounding."""
+    from understudy.dynamics.training import train_regularised
+
+    runs = train_regularised(task, range(settings["starts"]), steps=settings["steps"], best=settings["settled"])
+    return min(runs, key=lambda run: run.loss)
