@@ -62,11 +62,12 @@ class Alignment:
 
 def correlate(teacher: Float[Array, "S m"], student: Float[Array, "S n"]) -> Float[Array, "m n"]:
     """The matrix ρ of normalised correlations of two sets of activations over the same samples, traceable."""
-    unit = [_normalised(f) for f in (teacher, student)]
+    unit = [normalised(f) for f in (teacher, student)]
     return unit[0].T @ unit[1]
 
 
-def _normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
+def normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
+    """Activations centred over the samples and scaled to norm 1; zero for a node that does not vary."""
     centred = values - jnp.mean(values, axis=0, keepdims=True)
     size = jnp.sqrt(jnp.sum(centred**2, axis=0, keepdims=True))
     scale = jnp.sqrt(jnp.sum(values**2, axis=0, keepdims=True))

@@ -1,0 +1,340 @@
+"""Deep ReLU students trained by SGD on a half-active teacher, many seeds at once, and how they align with it along the way.
+
+The experiments of Tian 2020, Section 6. Every seed has its own teacher, data and start. Results are rows, one a seed; a training that is
+interrupted goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Int
+
+from understudy.deep_teachers import half_active
+from understudy.dynamics.optimizers import Optimizer, adam, sgd
+from understudy.dynamics.sgd import Trainer, Training
+from understudy.layers.streaming import Reference, measure, refer
+from understudy.networks import Deep
+from understudy.results import FitResults
+from understudy.store import Store
+
+CHECKPOINT = 5
+"""Epochs between checkpoints."""
+
+GROUP = 16
+"""Seeds trained together: each holds 25 MB of data in the two-layer setting, and a finished group is stored."""
+
+EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
+"""When statistics are kept unless asked otherwise: densely at first, then every ten epochs."""
+
+
+def schedule(epochs: int) -> tuple[float, ...]:
+    """`EPOCHS`, and every ten epochs beyond, up to the last."""
+    if epochs < 1:
+        raise ValueError(f"epochs is a whole number of at least 1; received {epochs}.")
+    return (*(float(e) for e in (*EPOCHS, *range(100, epochs, 10)) if e < epochs), float(epochs))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One cell: a kind of teacher, a kind of student, and how it is trained. The defaults are the two-layer setting of Tian 2020.
+
+    - `teacher`: widths of its hidden layers; `over`: how many times wider each of the student's is; `polarity`: p of ‖v_j‖ ~ 1/j^p.
+    - `dim`, `outputs`, `input_std`, `samples`, `evaluation`: inputs N(0, input_std² I) in `dim` dimensions, so many to train and to evaluate.
+    - `optimizer`, `rate`, `weight_decay`, `batch`, `steps`: sgd or adam; samples a batch, batches an epoch.
+    - `init`: the student's weights are N(0, init²); 0 stands for Glorot's normal start.
+    - `standardise`: teacher's outputs of mean 0 and variance 1.
+    - `record`: epochs after which statistics are kept, 0 being the start; multiples of 1/steps. The last ends the training.
+    - `correlations`: keep all correlations of the first hidden layer, not the best ones only.
+    """
+
+    teacher: tuple[int, ...] = (20,)
+    over: float = 1.0
+    polarity: float = 0.0
+    dim: int = 100
+    outputs: int = 50
+    input_std: float = 1.5
+    samples: int = 10_000
+    evaluation: int = 10_000
+    optimizer: str = "sgd"
+    rate: float = 0.01
+    weight_decay: float = 0.0
+    batch: int = 16
+    steps: int = 1000
+    init: float = 0.005
+    standardise: bool = False
+    record: tuple[float, ...] = (0.0, 5.0, 100.0)
+    correlations: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "teacher", tuple(int(m) for m in self.teacher))
+        object.__setattr__(self, "record", tuple(float(e) for e in self.record))
+        whole = {name: getattr(self, name) for name in ("dim", "outputs", "samples", "evaluation", "batch", "steps")}
+        for name, value in whole.items() | {("teacher", min(self.teacher, default=0))}:
+            if value < 1:
+                raise ValueError(f"{name} is a whole number of at least 1; received {value}.")
+        if not 0 < self.over <= 1000 or min(self.student) < 1:
+            raise ValueError(
+                f"over is how many times wider the student is, above 0 and at most 1000, and leaves it a node a layer; received {self.over}."
+            )
+        if self.batch > self.samples:
+            raise ValueError(
+                f"A batch has between 1 and {self.samples} samples, the number given; received {self.batch}."
+            )
+        for name in ("rate", "input_std"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name} is a positive number; received {getattr(self, name)}.")
+        for name in ("polarity", "init", "weight_decay"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name} is a number of at least 0; received {getattr(self, name)}.")
+        if self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer is 'sgd' or 'adam'; received {self.optimizer!r}.")
+        at = [e * self.steps for e in self.record]
+        if not at or min(at) < 0 or sorted(set(at)) != at or any(abs(s - round(s)) > 1e-6 for s in at):
+            raise ValueError(
+                f"record lists epochs in rising order, multiples of 1/{self.steps}, 0 or later; received {self.record}."
+            )
+
+    @property
+    def student(self) -> tuple[int, ...]:
+        """Widths of the student's hidden layers."""
+        return tuple(round(self.over * m) for m in self.teacher)
+
+    @property
+    def epochs(self) -> float:
+        """How long the training lasts."""
+        return self.record[-1]
+
+    def configuration(self) -> dict[str, Any]:
+        """As a dictionary of JSON values, for stores and sweeps."""
+        return {"kind": "align", **asdict(self), "teacher": list(self.teacher), "record": list(self.record)}
+
+    @staticmethod
+    def of(configuration: Mapping[str, Any]) -> Experiment:
+        """The experiment of a configuration; keys that are no fields are passed over."""
+        known = {f.name for f in fields(Experiment)}
+        return Experiment(**{k: v for k, v in configuration.items() if k in known})
+
+    def until(self, epochs: float) -> Experiment:
+        """The same, ending after so many epochs."""
+        return replace(self, record=(*(e for e in self.record if e < epochs), float(epochs)))
+
+
+class Problem(NamedTuple):
+    """What one seed draws: the teacher, the student's start, data to train and to evaluate."""
+
+    teacher: Deep
+    start: Deep
+    inputs: np.ndarray
+    evaluation: np.ndarray
+
+    @property
+    def targets(self) -> np.ndarray:
+        """The teacher's outputs on `inputs`."""
+        return np.asarray(self.teacher(jnp.asarray(self.inputs), "relu"))
+
+
+def draw(experiment: Experiment, seed: int) -> Problem:
+    """The problem of one seed. Teacher and data do not depend on the student's width, the directions of the teacher's weights not on the polarity."""
+    e = experiment
+    rng = np.random.default_rng([seed, 0])
+    x, held_out = (e.input_std * rng.normal(size=(n, e.dim)) for n in (e.samples, e.evaluation))
+    teacher = half_active([e.dim, *e.teacher, e.outputs], x, seed=seed, polarity=e.polarity, standardise=e.standardise)
+    widths = [e.dim, *e.student, e.outputs]
+    start = Deep.gaussian(widths, seed=seed + 10**6, std=e.init) if e.init else Deep.glorot(widths, seed=seed + 10**6)
+    return Problem(teacher, start, x, held_out)
+
+
+def squared_error(network: Deep, inputs: Float[Array, "B d"], targets: Float[Array, "B C"]) -> Float[Array, ""]:
+    """½ mean ‖f* - f‖² of a ReLU network over a batch (Tian 2020, Eq. 2)."""
+    return 0.5 * jnp.mean(jnp.sum((network(inputs, "relu") - targets) ** 2, axis=1))
+
+
+def default_workers() -> int:
+    """One thread a core."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    *,
+    workers: int | None = None,
+    checkpoints: Store | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> xr.Dataset:
+    """Train all seeds and record; rows as described in `to_rows`.
+
+    `checkpoints`: a store that keeps the state every `CHECKPOINT` epochs; the same call goes on from there. `progress` is told the share done.
+    """
+    e = experiment
+    problems = [draw(e, seed) for seed in seeds]
+    references = [refer(p.teacher, jnp.asarray(p.evaluation)) for p in problems]
+    watched = jax.tree.map(lambda *parts: jnp.concatenate(parts), *references)  # a seed's samples after another's
+    begins = jnp.arange(len(problems)) * e.evaluation
+    trainer = Trainer(
+        squared_error,
+        optimizer_of(e),
+        np.stack([p.inputs for p in problems]),
+        np.stack([p.targets for p in problems]),
+        seeds,
+        batch=e.batch,
+        steps=e.steps,
+        own=True,
+        workers=default_workers() if workers is None else workers,
+    )
+    training = trainer.begin([p.start for p in problems])
+    records: list[dict[str, np.ndarray]] = []
+    key = {**e.configuration(), "kind": "align-checkpoint", "seeds": list(seeds)}
+    if checkpoints is not None and (kept := checkpoints.load(key)) is not None:
+        training, records = _restore(kept, training)
+    stops = [round(epoch * e.steps) for epoch in e.record]
+    saved = training.step
+    while True:
+        if training.step == stops[len(records)]:
+            watch = partial(_statistics, e.correlations, e.evaluation, watched)
+            found = trainer.share(watch, training.parameters, begins)
+            records.append({name: np.asarray(value) for name, value in found.items()})
+            if len(records) == len(stops):
+                break
+        ahead = (training.step // e.steps + 1) * e.steps
+        count = min(ahead, stops[len(records)]) - training.step
+        training, _ = trainer.advance(training, count)
+        if progress is not None:
+            progress(training.step / max(stops[-1], 1))
+        if checkpoints is not None and training.step - saved >= CHECKPOINT * e.steps:
+            checkpoints.save(key, _checkpoint(training, records))
+            saved = training.step
+    rows = to_rows(e, seeds, training.parameters, records)
+    if checkpoints is not None:
+        checkpoints.path(key).unlink(missing_ok=True)
+    return rows
+
+
+def collect(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    store: Store | None = None,
+    *,
+    workers: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> xr.Dataset:
+    """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done."""
+    keeper = None if store is None else FitResults(store, experiment.configuration())
+    waiting = list(seeds) if keeper is None else keeper.missing(seeds)
+    groups = [waiting[i : i + GROUP] for i in range(0, len(waiting), GROUP)]
+    found = []
+    for number, group in enumerate(groups):
+
+        def tell(share: float, done: int = number * GROUP, count: int = len(group)) -> None:
+            if progress is not None:
+                progress((done + share * count) / len(waiting))
+
+        rows = run(experiment, group, workers=workers, checkpoints=store, progress=tell)
+        if keeper is None:
+            found.append(rows)
+        else:
+            keeper.add(rows)
+    if keeper is None:
+        return xr.concat(found, dim="seed", join="exact")
+    stored = keeper.load()
+    assert stored is not None
+    return stored.sel(seed=list(seeds))
+
+
+def optimizer_of(experiment: Experiment) -> Optimizer:
+    """The rule that the experiment names."""
+    rule = sgd if experiment.optimizer == "sgd" else adam
+    return rule(experiment.rate, weight_decay=experiment.weight_decay)
+
+
+@eqx.filter_jit
+def _statistics(
+    whole: bool, samples: int, references: Reference, parameters: Deep, begins: Int[Array, " seeds"]
+) -> dict[str, Array]:
+    def one(pair: tuple[Deep, Array]) -> dict[str, Array]:
+        student, begin = pair
+        loss, correlations = measure(student, references, begin, samples)
+        found = {"loss": loss}
+        for l, rho in enumerate(correlations, start=1):
+            found[f"best_of_teacher_{l}"] = jnp.max(rho, axis=1)
+            found[f"student_of_teacher_{l}"] = jnp.argmax(rho, axis=1)
+            found[f"best_of_student_{l}"] = jnp.max(rho, axis=0)
+            found[f"fan_out_{l}"] = jnp.sqrt(jnp.sum(student.weights[l] ** 2, axis=0))
+        if whole:
+            found["correlations"] = correlations[0]
+        return found
+
+    return jax.lax.map(one, (parameters, begins))
+
+
+_AXES = {
+    "loss": (),
+    "best_of_teacher": ("teacher",),
+    "student_of_teacher": ("teacher",),
+    "best_of_student": ("student",),
+    "fan_out": ("student",),
+    "correlations": ("teacher_1", "student_1"),
+}
+
+
+def to_rows(
+    experiment: Experiment, seeds: Sequence[int], parameters: Deep, records: Sequence[Mapping[str, np.ndarray]]
+) -> xr.Dataset:
+    """One row a seed: `loss` (seed, epoch) on the evaluation samples, and for each hidden layer l, from 1,
+
+    `best_of_teacher_l` and `student_of_teacher_l` (seed, epoch, teacher_l), `best_of_student_l` and `fan_out_l` (seed, epoch, student_l), the norm of the columns
+    of the next layer's weights; at the end the student's `W1`, `b1`, ….
+    """
+    data: dict[str, Any] = {}
+    for name in records[0]:
+        stem, _, layer = name.rpartition("_")
+        axes = _AXES[name] if name in _AXES else tuple(f"{axis}_{layer}" for axis in _AXES[stem])
+        data[name] = (("seed", "epoch", *axes), np.stack([r[name] for r in records], axis=1))
+    for l, (w, b) in enumerate(zip(parameters.weights, parameters.biases, strict=True), start=1):
+        after = "output" if l == len(parameters.weights) else f"student_{l}"
+        before = "input" if l == 1 else f"student_{l - 1}"
+        data[f"W{l}"] = (("seed", after, before), np.asarray(w))
+        data[f"b{l}"] = (("seed", after), np.asarray(b))
+    return xr.Dataset(data, coords={"seed": list(seeds), "epoch": list(experiment.record)})
+
+
+def students_of(rows: xr.Dataset) -> list[Deep]:
+    """The trained students of rows, in the order of the seeds."""
+    depth = sum(str(name)[:1] == "W" for name in rows.data_vars)
+    return [
+        Deep(
+            tuple(jnp.asarray(rows[f"W{l}"].values[i]) for l in range(1, depth + 1)),
+            tuple(jnp.asarray(rows[f"b{l}"].values[i]) for l in range(1, depth + 1)),
+        )
+        for i in range(rows.sizes["seed"])
+    ]
+
+
+def _checkpoint(training: Training, records: Sequence[Mapping[str, np.ndarray]]) -> xr.Dataset:
+    """The state as a dataset: leaves by number, records by name."""
+    arrays = {
+        f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves((training.parameters, training.state)))
+    }
+    if records:
+        arrays |= {f"record_{name}": np.stack([r[name] for r in records]) for name in records[0]}
+    data = {name: (tuple(f"{name}_{axis}" for axis in range(a.ndim)), a) for name, a in arrays.items()}
+    return xr.Dataset(data, attrs={"step": training.step, "records": len(records)})
+
+
+def _restore(kept: xr.Dataset, start: Training) -> tuple[Training, list[dict[str, np.ndarray]]]:
+    leaves, tree = jax.tree.flatten((start.parameters, start.state))
+    found = [jnp.asarray(kept[f"leaf_{i}"].values) for i in range(len(leaves))]
+    parameters, state = jax.tree.unflatten(tree, found)
+    names = [str(name).removeprefix("record_") for name in kept.data_vars if str(name).startswith("record_")]
+    records = [{name: kept[f"record_{name}"].values[i] for name in names} for i in range(int(kept.attrs["records"]))]
+    return Training(parameters, state, int(kept.attrs["step"])), records
