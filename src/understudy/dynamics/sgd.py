@@ -9,6 +9,7 @@ all seeds at once would fetch those of every network from memory, step after ste
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ class Trainer:
         self.batch, self.count = batch, count
         self.steps = count // batch if steps is None else steps
         bounds = np.linspace(0, len(self.seeds), min(workers, len(self.seeds)) + 1).astype(int)
-        self._parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
         # Own data one after another: batches are gathered from all of it, because to cut out a seed's share would copy it.
         self._data = tuple(
             jnp.asarray(a).reshape(-1, *a.shape[2:]) if own else jnp.asarray(a) for a in (inputs, targets)
