@@ -20,12 +20,14 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from understudy.deep_teachers import half_active
+from understudy.dynamics.descent import quasi_newton
 from understudy.dynamics.optimizers import Optimizer, adam, sgd
 from understudy.dynamics.sgd import Trainer, Training
 from understudy.layers.streaming import Reference, measure, refer
 from understudy.networks import Deep
 from understudy.results import FitResults
 from understudy.store import Store
+from understudy.tasks.empirical import Empirical
 
 CHECKPOINT = 5
 """Epochs between checkpoints."""
@@ -249,6 +251,23 @@ def collect(
     stored = keeper.load()
     assert stored is not None
     return stored.sel(seed=list(seeds))
+
+
+def train_on(
+    student: Deep, problem: Problem, *, below: float = 1e-8, iterations: int = 2000, rounds: int = 10
+) -> tuple[Deep, float]:
+    """Train on all samples at once, by L-BFGS, until ½ mean ‖f* - f‖² is below that, or for `rounds` times `iterations`; returns the loss too.
+
+    Near a global minimum the stochastic steps of SGD are as many as full ones would be large: curvature is what is missing.
+    """
+    task = Empirical(student, problem.inputs, problem.targets, activation="relu")
+    vector, loss = task.flatten(student), float("inf")
+    for _ in range(rounds):
+        vector, twice, _ = quasi_newton(task, vector, iterations=iterations, tolerance=0.0)
+        previous, loss = loss, twice / 2  # `Empirical` sums squares without the ½
+        if loss < below or loss > 0.999 * previous:
+            break
+    return task.unflatten(vector), loss
 
 
 def optimizer_of(experiment: Experiment) -> Optimizer:

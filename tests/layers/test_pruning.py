@@ -55,3 +55,20 @@ def test_sums_over_colinear_groups_vanish_for_strangers_that_cancel():
 def test_a_student_that_knows_nothing_cannot_be_pruned():
     with pytest.raises(ValueError, match="All 4 nodes"):
         prune_unaligned(Deep.glorot([5, 4, 2], seed=9), TEACHER, X, threshold=0.999)
+
+
+def test_a_node_that_is_constant_on_the_data_goes_into_the_bias():
+    w, b = TEACHER.weights, TEACHER.biases
+    constant = Deep(
+        (jnp.concatenate([w[0], 1e-9 * jnp.ones((1, 5))]), jnp.concatenate([w[1], jnp.ones((2, 1))], axis=1)),
+        (jnp.concatenate([b[0], jnp.asarray([2.0])]), b[1] - 2.0),
+    )
+    folded, plain = (prune_unaligned(constant, TEACHER, X, fold=fold) for fold in (True, False))
+    assert folded.removed == plain.removed == (3,)
+    assert folded.report.relative_change < 1e-8
+    assert plain.report.largest_change == pytest.approx(2, rel=1e-6)
+
+
+def test_opposite_nodes_are_one_group():
+    pair = Deep((jnp.asarray([[1.0, 0.0], [-2.0, 0.0]]), jnp.asarray([[1.0, -0.5]])), (jnp.zeros(2), jnp.zeros(1)))
+    assert group_sums(pair, tolerance=1e-9) == [((1, 0), 0.0)]

@@ -1,5 +1,14 @@
 """Claims of "Over-parameterization as a Catalyst for Better Generalization of Deep ReLU Network" (Tian 2020)."""
 
-from understudy.papers.alignment import attraction, dynamics, recovery, recursion
+from understudy.papers.alignment import attraction, dynamics, recovery, recursion, shapes, two_layer
 
-CLAIMS = (recursion.CLAIM, attraction.CLAIM, dynamics.CLAIM, recovery.RECOVERY, recovery.LOSS_CURVES)
+CLAIMS = (
+    recursion.CLAIM,
+    two_layer.CLAIM,
+    attraction.CLAIM,
+    dynamics.CLAIM,
+    shapes.L_SHAPE,
+    shapes.FOCUS_SHIFT,
+    recovery.RECOVERY,
+    recovery.LOSS_CURVES,
+)
