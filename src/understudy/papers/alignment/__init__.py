@@ -1,10 +1,22 @@
 """Claims of "Over-parameterization as a Catalyst for Better Generalization of Deep ReLU Network" (Tian 2020)."""
 
-from understudy.papers.alignment import attraction, dynamics, recovery, recursion, shapes, two_layer
+from understudy.papers.alignment import (
+    attraction,
+    deep,
+    dynamics,
+    interpolation,
+    recovery,
+    recursion,
+    shapes,
+    two_layer,
+)
 
 CLAIMS = (
     recursion.CLAIM,
+    interpolation.CLAIM,
     two_layer.CLAIM,
+    deep.ALIGN_DEEP,
+    deep.NOISY,
     attraction.CLAIM,
     dynamics.CLAIM,
     shapes.L_SHAPE,
