@@ -2,8 +2,10 @@
 
 from understudy.papers.alignment import (
     attraction,
+    cifar,
     deep,
     dynamics,
+    four_layer,
     interpolation,
     recovery,
     recursion,
@@ -21,6 +23,8 @@ CLAIMS = (
     dynamics.CLAIM,
     shapes.L_SHAPE,
     shapes.FOCUS_SHIFT,
+    four_layer.CLAIM,
     recovery.RECOVERY,
     recovery.LOSS_CURVES,
+    cifar.CLAIM,
 )
