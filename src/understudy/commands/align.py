@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,9 +149,7 @@ def _train(
             for number, cell in enumerate(cells, start=1):
                 of = f"{number}/{len(cells)} " if len(cells) > 1 else ""
                 item = bar.add_task(f"{of}{cell.over:g}x, p = {cell.polarity:g}", total=1.0)
-                rows = collect(
-                    cell, seeds, store, workers=workers, progress=lambda s, item=item: bar.update(item, completed=s)
-                )
+                rows = collect(cell, seeds, store, workers=workers, progress=partial(_show, bar, item))
                 bar.remove_task(item)
                 results.append(rows)
     except KeyboardInterrupt:
@@ -164,6 +163,10 @@ def _train(
     except (OSError, ValueError) as error:
         fail(str(error))
     return results
+
+
+def _show(bar: Any, item: Any, share: float) -> None:
+    bar.update(item, completed=share)
 
 
 def summarise(cell: Experiment, rows: xr.Dataset, threshold: float) -> dict[str, Any]:

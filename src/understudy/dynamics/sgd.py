@@ -104,12 +104,16 @@ class Trainer:
         if not 1 <= count <= self.steps - within:
             raise ValueError(f"Of this epoch {self.steps - within} steps are left; received {steps}.")
         order = self._order(training.step // self.steps)[:, within : within + count]
-        moved, costs = self.share(
-            lambda state, chosen: _stretch(self.cost, self.optimizer.step, *state, *self._data, chosen),
-            (training.parameters, training.state),
+        inputs, targets = self._data
+        (parameters, state), costs = self.share(
+            lambda parameters, state, chosen: _stretch(
+                self.cost, self.optimizer.step, parameters, state, inputs, targets, chosen
+            ),
+            training.parameters,
+            training.state,
             order,
         )
-        return Training(*moved, training.step + count), np.asarray(costs)
+        return Training(parameters, state, training.step + count), np.asarray(costs)
 
     def share(self, function: Callable[..., Any], *trees: Any) -> Any:
         """`function` of trees with a leading axis for the seeds, the seeds shared out to the workers and the results put together."""

@@ -54,7 +54,7 @@ def prune_unaligned(
     of what removed nodes contributed to the biases of the layer above.
     """
     x = check_inputs(inputs, student.weights[0].shape[1])
-    best = align(student, teacher, x)[0].best_of_student
+    best = align(student, teacher, jnp.asarray(x))[0].best_of_student
     removed = tuple(int(i) for i in np.flatnonzero(best <= threshold))
     if len(removed) == len(best):
         raise ValueError(

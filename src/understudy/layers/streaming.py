@@ -84,7 +84,9 @@ def measure(student: Deep, reference: Reference, start: int | Array = 0, samples
     if whole * BLOCK < count:
         sums = add(sums, part(whole * BLOCK, count - whole * BLOCK))
     loss, layers = sums
-    return Measured(loss / (2 * count), tuple(_correlation(*layer, count) for layer in layers))
+    return Measured(
+        loss / (2 * count), tuple(_correlation(products, total, squares, count) for products, total, squares in layers)
+    )
 
 
 def _correlation(

@@ -68,7 +68,7 @@ def _measure_deep(settings: Settings, progress: Progress) -> Measurement:
         losses.append(loss)
         sines.append(_nearest(student, problem.teacher)[0])
         seen.append(_observed(student, problem.teacher, jnp.asarray(problem.evaluation[:500]))[0])
-        layers = align(student, problem.teacher, problem.evaluation)
+        layers = align(student, problem.teacher, jnp.asarray(problem.evaluation))
         best.append(layers[0].best_of_teacher)
         above.append([float(layer.mean) for layer in layers])
     reached = np.array(losses) < settings["enough"]

@@ -113,15 +113,16 @@ def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
     ends = rho[:, -1]
     elsewhere = (ends.argmax(axis=1) != 0) & (ends.max(axis=1) > ALIGNED)
     shifted = chased_first & elsewhere
-    at = rho[:, :, 0].argmax(axis=1)  # when each student was closest to the strongest teacher
     drop = rho[:, :, 0].max(axis=1) - ends[:, 0]
     epochs = rows["epoch"].values
     times = _first_time(rows["best_of_teacher_1"].values, epochs)
     medians = np.median(times, axis=0)
     finite = np.where(np.isfinite(medians), medians, 2 * epochs[-1])
     order = spearmanr(np.arange(len(finite)), finite).statistic
-    followers = [(rho[:, e].max(axis=2) > 0, (rho[:, e].argmax(axis=1) == 0).mean()) for e in range(rho.shape[1])]
-    early = max(share for _, share in followers[1 : max(len(followers) // 2, 2)])
+    closest = (rho.argmax(axis=2) == 0).mean(
+        axis=(0, 2)
+    )  # share of students whose best teacher is the strongest, by epoch
+    early = float(closest[1 : max(len(closest) // 2, 2)].max())
     checks = [
         at_least(
             "rank correlation of a teacher's number (weaker and weaker) and the median time of its recovery",
@@ -145,7 +146,7 @@ def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
     measured = {
         "median epoch of recovery by teacher": ["never" if not np.isfinite(m) else float(m) for m in medians],
         "students that shifted, by seed": [int(n) for n in shifted.sum(axis=1)],
-        "largest share closest to the strongest teacher": float(early),
+        "largest share closest to the strongest teacher": early,
         "rank correlation": float(order),
     }
     return Measurement(
@@ -157,7 +158,6 @@ def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
             "best": np.median(rows["best_of_teacher_1"].values, axis=0),
             "best_epochs": epochs,
             "shifted": shifted,
-            "at": at,
         },
         notes=f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; watched closely: {settings['watched']['seeds']} seeds of {settings['watched']['teacher'][0]} teachers.",
     )

@@ -68,6 +68,7 @@ def _counterexample() -> dict[str, float]:
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import jax.numpy as jnp
     import numpy as np
 
     from understudy.aligning import draw, students_of, train_on
@@ -96,10 +97,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         problem = draw(experiment, seed)
         student, loss = train_on(student, problem, below=settings["below"], iterations=settings["iterations"])
         losses.append(loss)
-        x = problem.evaluation
+        x = jnp.asarray(problem.evaluation)
         alignment = align(student, problem.teacher, x)[0]
         cosines.append((_rows(problem.teacher) @ _rows(student).T).max(axis=1))
-        on = [np.asarray(hidden_activations(n, np.asarray(x))[0]) for n in (student, problem.teacher)]
+        on = [np.asarray(hidden_activations(n, x)[0]) for n in (student, problem.teacher)]
         seen.append((observations(*on) > 0).sum(axis=0))
         pruned = prune_unaligned(student, problem.teacher, x)
         changes.append(pruned.report.relative_change)
