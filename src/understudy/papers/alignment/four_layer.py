@@ -87,7 +87,7 @@ def _draw(measurement: Measurement, figure: Any) -> None:
     right.set(
         xlabel="best correlation with a teacher",
         ylabel=r"$\sqrt{E[\beta_{kk}]}$",
-        title="Students of the lowest layer at the end",
+        title="Students of layer 1 at the end",
     )
 
 

@@ -174,22 +174,24 @@ def _draw_focus(measurement: Measurement, figure: Any) -> None:
     seed = int(np.argmax(shifted.sum(axis=1)))
     movers = np.flatnonzero(shifted[seed])[: len(COLOURS)]
     goals = [int(rho[seed, -1, :, k].argmax()) for k in movers]
-    left, middle, right = figure.subplots(1, 3)
-    for axes, teacher, title in ((left, 0, "strongest teacher"), (middle, None, "the teacher they end with")):
-        axes.plot(epochs, rho[seed, :, 0 if teacher == 0 else goals[0] if goals else 0], color="0.85", lw=0.6)
+    panels = figure.subplot_mosaic([["first", "goal"], ["best", "best"]])
+    for name, title in (("first", "strongest teacher"), ("goal", "teacher they end with")):
+        axes = panels[name]
         for colour, k, goal in zip(COLOURS, movers, goals, strict=False):
-            j = 0 if teacher == 0 else goal
-            axes.plot(epochs, rho[seed, :, j, k], color=colour, lw=1.4, label=f"student {k} → teacher {goal + 1}")
-        axes.set(xlabel="epoch", ylabel="correlation", title=f"Students that shift: {title}")
-        axes.title.set_fontsize(9)
+            j = 0 if name == "first" else goal
+            axes.plot(epochs, rho[seed, :, j, k], color=colour, lw=1.3, label=f"student {k} → teacher {goal + 1}")
+        axes.set(xlabel="epoch", ylabel="correlation")
+        axes.set_title(f"Students that shift: {title}", fontsize=9)
     if len(movers):
-        middle.legend(fontsize=7)
+        panels["goal"].legend(fontsize=6.5, loc="lower right")
     best = data["best"]
     shades = matplotlib.colormaps["viridis"](np.linspace(0, 0.95, best.shape[1]))
     for j in range(best.shape[1]):
-        right.plot(data["best_epochs"], best[:, j], color=shades[j], lw=1.2)
-    right.set(xlabel="epoch", ylabel="best correlation, median", title="Each teacher's best student: dark strongest")
-    right.title.set_fontsize(9)
+        panels["best"].plot(data["best_epochs"], best[:, j], color=shades[j], lw=1.2)
+    panels["best"].set(xlabel="epoch", ylabel="best correlation")
+    panels["best"].set_title(
+        "Each teacher's best student, median over seeds: dark the strongest, bright the weakest", fontsize=9
+    )
 
 
 L_SHAPE = Claim(
