@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from understudy.aligning import Experiment, Problem, _statistics, default_workers, draw, optimizer_of, squared_error
+from understudy.aligning import Experiment, Problem, default_workers, draw, optimizer_of, squared_error, watch
 from understudy.dynamics.sgd import Trainer
 from understudy.layers.streaming import refer
 
@@ -67,10 +67,10 @@ def compare(over: float) -> tuple[float, float, float]:
     references = [refer(p.teacher, jnp.asarray(p.evaluation)) for p in problems]
     watched = jax.tree.map(lambda *parts: jnp.concatenate(parts), *references)
     begins = jnp.arange(SEEDS) * experiment.evaluation
-    watch = partial(_statistics, False, experiment.evaluation, watched)
+    look = partial(watch, False, experiment.evaluation, watched)
 
     def statistics():
-        return trainer.share(watch, training.parameters, begins)
+        return trainer.share(look, training.parameters, begins)
 
     training, _ = trainer.advance(training)
     statistics()

@@ -203,8 +203,7 @@ def run(
     saved = training.step
     while True:
         if training.step == stops[len(records)]:
-            watch = partial(_statistics, e.correlations, e.evaluation, watched)
-            found = trainer.share(watch, training.parameters, begins)
+            found = trainer.share(partial(watch, e.correlations, e.evaluation, watched), training.parameters, begins)
             records.append({name: np.asarray(value) for name, value in found.items()})
             if len(records) == len(stops):
                 break
@@ -277,9 +276,11 @@ def optimizer_of(experiment: Experiment) -> Optimizer:
 
 
 @eqx.filter_jit
-def _statistics(
+def watch(
     whole: bool, samples: int, references: Reference, parameters: Deep, begins: Int[Array, " seeds"]
 ) -> dict[str, Array]:
+    """What is recorded of all seeds, by name (see `to_rows`): seed i has `samples` evaluation samples in `references` from `begins[i]` on."""
+
     def one(pair: tuple[Deep, Array]) -> dict[str, Array]:
         student, begin = pair
         loss, correlations = measure(student, references, begin, samples)

@@ -73,3 +73,14 @@ def test_bad_input_exits_with_2_and_says_why(option, value, said):
     done = run(option, value)
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_an_interrupt_says_what_is_kept(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("understudy.aligning.collect", interrupted)
+    done = run("--out", tmp_path)
+    assert done.exit_code == 130
+    assert "run the same command to go on" in done.output
+    assert "nothing is kept" in run().output
