@@ -116,7 +116,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     wanted, truth = _outputs(teacher, x), _outputs(teacher, test)
     kept = [k.shape[3] for k in teacher.kernels]
     seeds = list(range(settings["seeds"]))
-    rho, losses = [], []
+    rho, begun, losses = [], [], []
     for turn, over in enumerate(settings["overs"]):
         channels = [round(over * n) for n in kept]
         students = [Convolutional.start(channels, 10, size=settings["size"], seed=seed + 1) for seed in seeds]
@@ -130,10 +130,14 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             )
             training, _ = trainer.advance(training)
         ended = [jax.tree.map(lambda leaf, i=i: leaf[i], training.parameters) for i in range(len(seeds))]
+        # A maximum over more channels is larger by itself: what the start has of it is measured too.
+        begun.append([_correlations(s, teacher, held_out[: settings["watched"]]) for s in students])
         rho.append([_correlations(s, teacher, held_out[: settings["watched"]]) for s in ended])
         losses.append([0.5 * float(np.mean(np.sum((_outputs(s, test) - truth) ** 2, axis=1))) for s in ended])
     means, loss = np.array(rho), np.array(losses)  # (overs, seeds, layers), (overs, seeds)
     rise = means[-1].mean(axis=0) - means[0].mean(axis=0)
+    before = np.array(begun)
+    gained = (means - before).mean(axis=1)
     steps = np.diff(means.mean(axis=1), axis=0)
     checks = [
         at_least("accuracy of the pruned teacher (chance 0.1)", told["pruned and trained on"], bound=0.25),
@@ -143,6 +147,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=1e-9,
         ),
         at_least("ρ_mean from one width to the next, mean over layers", steps.mean(axis=1), bound=1e-9),
+        at_least("ρ_mean gained by training at the widest, mean over layers", gained[-1].mean(), bound=1e-9),
         at_least(
             "test loss at 1x over that of the widest, mean over seeds", loss[0].mean() / loss[-1].mean(), bound=1.0
         ),
@@ -151,7 +156,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         **{
             f"{o:g}x": "ρ_mean "
             + ", ".join(f"{v:.3f} ± {s:.3f}" for v, s in zip(means[i].mean(axis=0), means[i].std(axis=0), strict=True))
-            + f"; test loss {loss[i].mean():.3f}"
+            + f" (at the start {', '.join(f'{v:.3f}' for v in before[i].mean(axis=0))}); test loss {loss[i].mean():.3f}"
             for i, o in enumerate(settings["overs"])
         },
         **{k: float(f"{v:.3g}") for k, v in told.items()},
@@ -159,7 +164,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     return Measurement(
         checks,
         measured,
-        {"rho": means, "loss": loss, "overs": np.array(settings["overs"])},
+        {"rho": means, "start": before, "loss": loss, "overs": np.array(settings["overs"])},
         notes=(
             f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on {settings['samples']} images of CIFAR-10's first training batch averaged to {settings['size']} × {settings['size']}, pruned to "
             f"{'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at {settings['rate']}, {settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images."
@@ -178,8 +183,9 @@ def _draw(measurement: Measurement, figure: Any) -> None:
     for i, over in enumerate(data["overs"]):
         mean, spread = data["rho"][i].mean(axis=0), data["rho"][i].std(axis=0)
         left.errorbar(layers, mean, spread, fmt="o-", color=COLOURS[i], ms=4, capsize=3, label=f"{over:g}x")
+        left.plot(layers, data["start"][i].mean(axis=0), ":", color=COLOURS[i], lw=1.2)
         right.plot(np.full(data["loss"].shape[1], over), data["loss"][i], "o", color=COLOURS[i])
-    left.set(xlabel="layer", ylabel=r"$\rho_{mean}$", title="Alignment with the pruned teacher", xticks=layers)
+    left.set(xlabel="layer", ylabel=r"$\rho_{mean}$", title="Alignment (dotted: at the start)", xticks=layers)
     left.legend(title="students")
     right.set(
         xlabel="times the teacher's channels",
