@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.aligning import Experiment, collect, draw, run, schedule, students_of
+from understudy.aligning import Experiment, collect, draw, run, schedule, squared_error, students_of, train_on
 from understudy.layers import align
 from understudy.store import Store
 
@@ -94,3 +94,12 @@ def test_configurations_and_schedules():
                   {"polarity": float("nan")}):  # fmt: skip
         with pytest.raises(ValueError, match="received"):
             Experiment.of({**SMALL.configuration(), **wrong})
+
+
+def test_training_on_ends_below_the_loss_asked_for(rows):
+    for seed, student in enumerate(students_of(rows)[:2]):
+        problem = draw(SMALL, seed)
+        better, loss = train_on(student, problem, below=1e-9, iterations=400)
+        assert loss < 1e-9
+        x, y = jnp.asarray(problem.inputs), jnp.asarray(problem.targets)
+        assert float(squared_error(better, x, y)) == pytest.approx(loss, rel=1e-9)

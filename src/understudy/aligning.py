@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -141,7 +141,9 @@ def train_on(
 
     The steepest direction bounds the rate of SGD, and flat ones then take long; L-BFGS learns the curvature on its way.
     """
-    task = Empirical(student, problem.inputs, problem.targets, activation="relu")
+    x, y = problem.inputs, problem.targets
+    template = _template(tuple(w.shape for w in student.weights), len(x))
+    task = eqx.tree_at(lambda t: (t.inputs, t.targets), template, (jnp.asarray(x), jnp.asarray(y)))
     vector, loss = task.flatten(student), float("inf")
     for _ in range(rounds):
         vector, twice, _ = quasi_newton(task, vector, iterations=iterations, tolerance=0.0)
@@ -149,6 +151,13 @@ def train_on(
         if loss < below or loss > 0.999 * previous:
             break
     return task.unflatten(vector), loss
+
+
+@lru_cache(maxsize=16)
+def _template(shapes: tuple[tuple[int, int], ...], samples: int) -> Empirical:
+    """The loss of networks of these shapes on so many samples, without the data: one object, so that its programs are compiled once."""
+    network = Deep(tuple(jnp.zeros(s) for s in shapes), tuple(jnp.zeros(s[0]) for s in shapes))
+    return Empirical(network, np.zeros((samples, shapes[0][1])), np.zeros((samples, shapes[-1][0])), activation="relu")
 
 
 def optimizer_of(experiment: Experiment) -> Optimizer:
