@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.commands.align import align
 from understudy.commands.claims import claims
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
@@ -27,6 +28,7 @@ app = typer.Typer(
 FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=FIND)(align)
 app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=CHANGE)(split)
 app.command(rich_help_panel=CHANGE)(grow)

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.compilation import cache_directory
+from understudy.errors import MissingDataError as MissingDataError
 
 MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -42,10 +43,6 @@ CONTENT = {
     "y_test": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
 }
 """SHA-256 of the bytes of each array, however it is packed: what tells MNIST from anything else."""
-
-
-class MissingDataError(FileNotFoundError):
-    """Data that were asked for are not there; the message says where they were looked for and how to get them."""
 
 
 class WrongDataError(ValueError):

@@ -91,3 +91,11 @@ class Deep(eqx.Module):
         pairs = list(itertools.pairwise(widths))
         weights = tuple(jnp.asarray(rng.normal(size=(o, i)) * np.sqrt(2 / (i + o))) for i, o in pairs)
         return Deep(weights, tuple(jnp.asarray(bias * rng.normal(size=o)) for _, o in pairs))
+
+    @staticmethod
+    def gaussian(widths: Sequence[int], *, seed: int = 0, std: float = 0.005) -> Deep:
+        """Weights N(0, std²) for layers of these widths (input first); biases 0."""
+        rng = np.random.default_rng(seed)
+        pairs = list(itertools.pairwise(widths))
+        weights = tuple(jnp.asarray(std * rng.normal(size=(o, i))) for i, o in pairs)
+        return Deep(weights, tuple(jnp.zeros(o) for _, o in pairs))

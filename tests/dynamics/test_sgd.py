@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.dynamics.sgd import adam, train
+from understudy.dynamics.sgd import Trainer, adam, sgd, train
 
 
 def cost(network, x, y):
@@ -59,3 +59,46 @@ def test_bad_input_is_explained(data):
         next(train(cost, [start(0)], *data, optimizer=adam(), batch=4, epochs=1, seeds=[0, 1]))
     with pytest.raises(ValueError, match="between 1 and 64"):
         next(train(cost, [start(0)], *data, optimizer=adam(), batch=65, epochs=1, seeds=[0]))
+
+
+def test_sgd_and_weight_decay_against_their_definitions():
+    w, g = jnp.asarray([1.0, -2.0]), jnp.asarray([0.5, 0.25])
+    moved, _ = sgd(0.1, weight_decay=0.3).step(w, (), g)
+    np.testing.assert_allclose(moved, w - 0.1 * (g + 0.3 * w), rtol=1e-14)
+    plain, decayed = adam(0.1), adam(0.1, weight_decay=0.3)
+    (a, state), (b, same) = plain.step(w, plain.init(w), g), decayed.step(w, decayed.init(w), g)
+    np.testing.assert_allclose(b, a - 0.1 * 0.3 * w, rtol=1e-14)
+    np.testing.assert_array_equal(state[1], same[1])
+
+
+def test_stretches_workers_and_own_data_change_nothing(data):
+    x, y = data
+    seeds, networks = [0, 1, 2], [start(s) for s in (0, 1, 2)]
+    whole = Trainer(cost, sgd(0.05), x, y, seeds, batch=16, steps=9)  # more than the four batches of the data
+    training, costs = whole.advance(whole.begin(networks))
+    own = Trainer(cost, sgd(0.05), np.stack([x] * 3), np.stack([y] * 3), seeds, batch=16, steps=9, own=True, workers=2)
+    piece, first = own.advance(own.begin(networks), 4)
+    piece, second = own.advance(piece, 5)
+    np.testing.assert_allclose(piece.parameters["w"], training.parameters["w"], rtol=1e-13)
+    np.testing.assert_allclose((4 * first + 5 * second) / 9, costs, rtol=1e-12)
+    assert piece.step == training.step == 9
+    with pytest.raises(ValueError, match="9 steps are left"):
+        own.advance(piece, 10)
+    # By hand, one seed.
+    w = np.asarray(start(1)["w"])
+    for index in whole._order(0)[1]:
+        w = w - 0.05 * 2 / 16 * x[index].T @ (x[index] @ w - y[index])
+    np.testing.assert_allclose(training.parameters["w"][1], w, rtol=1e-12)
+
+
+def test_an_epoch_goes_through_the_data_evenly(data):
+    order = Trainer(cost, sgd(), *data, [0], batch=16, steps=8)._order(0)[0]
+    np.testing.assert_array_equal(np.bincount(order.ravel(), minlength=64), 2)
+
+
+def test_trainers_refuse_what_does_not_fit(data):
+    x, y = data
+    with pytest.raises(ValueError, match="own data"):
+        Trainer(cost, sgd(), x[None], y[None], [0, 1], batch=4, own=True)
+    with pytest.raises(ValueError, match="at least one worker"):
+        Trainer(cost, sgd(), x, y, [0], batch=4, workers=0)

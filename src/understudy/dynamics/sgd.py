@@ -1,13 +1,19 @@
-"""Minibatch training of any network, all seeds at once: one compiled scan over the steps of an epoch.
+"""Minibatch training of any network, all seeds in one compiled loop: a scan over the steps of an epoch for every seed.
 
-Every array of parameters has a leading axis for the seeds; a seed sees its own order of the data, which does not
-depend on how many others there are.
+Every array of parameters has a leading axis for the seeds. A seed sees its own order of the data, which depends neither on
+how many others there are nor on where a training was interrupted.
+
+Seeds are trained one after another, each through a whole stretch of steps: its weights then stay in the processor's cache, where a step of
+all seeds at once would fetch those of every network from memory, step after step. `workers` threads share the seeds.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,39 +21,147 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from understudy.dynamics.optimizers import Optimizer as Optimizer
+from understudy.dynamics.optimizers import adam as adam
+from understudy.dynamics.optimizers import sgd as sgd
+
 Cost = Callable[[Any, Array, Array], Array]
 """cost(parameters of one network, inputs, targets): the mean cost of a batch, a number."""
 
 
-class Optimizer(NamedTuple):
-    """`init(parameters)` gives the state; `step(parameters, state, gradient)` the next parameters and state."""
+@dataclass(frozen=True)
+class Training:
+    """Where a training is: parameters and the optimizer's state, both with a leading axis for the seeds, and the steps done."""
 
-    init: Callable[[Any], Any]
-    step: Callable[[Any, Any, Any], tuple[Any, Any]]
+    parameters: Any
+    state: Any
+    step: int = 0
 
 
-def adam(rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8) -> Optimizer:
-    """m ← β₁m + (1-β₁)g, v ← β₂v + (1-β₂)g², θ ← θ - rate·m̂/(√v̂ + ε), with m̂ = m/(1-β₁ᵗ), v̂ = v/(1-β₂ᵗ).
+def stack(networks: Sequence[Any]) -> Any:
+    """Networks of equal shapes as one with a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
 
-    **Reference**: Kingma and Ba 2015, "Adam: a method for stochastic optimization", Algorithm 1.
+
+class Trainer:
+    """Trains one network a seed on minibatches.
+
+    **Arguments**
+
+    - `cost`, `optimizer`: what is minimised, and how.
+    - `inputs`, `targets`: (N, …), the same for all seeds; or with `own` (seeds, N, …), each seed its own.
+    - `batch`, `steps`: samples a batch and batches an epoch, without `steps` as many as the data fill. An epoch goes through the data in a random order
+      drawn from (seed, epoch), through as many such orders as it needs, and what is left over of the last is left out.
+    - `workers`: threads that share the seeds; the result does not depend on it.
     """
 
-    def init(parameters: Any) -> tuple[Array, Any, Any]:
-        zeros = jax.tree.map(jnp.zeros_like, parameters)
-        return jnp.zeros(()), zeros, zeros
-
-    def step(parameters: Any, state: tuple[Array, Any, Any], gradient: Any) -> tuple[Any, tuple[Array, Any, Any]]:
-        count, first, second = state
-        count = count + 1
-        first = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, first, gradient)
-        second = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g**2, second, gradient)
-        scale1, scale2 = 1 / (1 - beta1**count), 1 / (1 - beta2**count)
-        moved = jax.tree.map(
-            lambda p, m, v: p - rate * scale1 * m / (jnp.sqrt(scale2 * v) + epsilon), parameters, first, second
+    def __init__(
+        self,
+        cost: Cost,
+        optimizer: Optimizer,
+        inputs: np.ndarray | Array,
+        targets: np.ndarray | Array,
+        seeds: Sequence[int],
+        *,
+        batch: int,
+        steps: int | None = None,
+        own: bool = False,
+        workers: int = 1,
+    ):
+        count = inputs.shape[1] if own else inputs.shape[0]
+        if not 1 <= batch <= count:
+            raise ValueError(f"A batch has between 1 and {count} samples, the number given; received {batch}.")
+        if own and not len(inputs) == len(targets) == len(seeds):
+            raise ValueError(
+                f"With own data each seed has its inputs and targets; received {len(inputs)} and {len(targets)} for {len(seeds)} seeds."
+            )
+        if workers < 1:
+            raise ValueError(f"Training needs at least one worker; received {workers}.")
+        self.cost, self.optimizer, self.seeds, self.own = cost, optimizer, list(seeds), own
+        self.batch, self.count = batch, count
+        self.steps = count // batch if steps is None else steps
+        bounds = np.linspace(0, len(self.seeds), min(workers, len(self.seeds)) + 1).astype(int)
+        self._parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
+        # Own data one after another: batches are gathered from all of it, because to cut out a seed's share would copy it.
+        self._data = tuple(
+            jnp.asarray(a).reshape(-1, *a.shape[2:]) if own else jnp.asarray(a) for a in (inputs, targets)
         )
-        return moved, (count, first, second)
+        self._epoch_drawn: tuple[int, np.ndarray] = (-1, np.zeros(0))
 
-    return Optimizer(init, step)
+    def begin(self, networks: Sequence[Any]) -> Training:
+        """The start: `networks[i]` is where seed `seeds[i]` begins."""
+        if len(networks) != len(self.seeds) or not networks:
+            raise ValueError(
+                f"Training needs one network for each seed; received {len(networks)} and {len(self.seeds)} seeds."
+            )
+        parameters = stack(networks)
+        return Training(parameters, jax.vmap(self.optimizer.init)(parameters))
+
+    def advance(self, training: Training, steps: int | None = None) -> tuple[Training, np.ndarray]:
+        """So many steps on (an epoch unless given, never beyond the epoch's end); returns the mean cost of their batches by seed too."""
+        within = training.step % self.steps
+        count = self.steps - within if steps is None else steps
+        if not 1 <= count <= self.steps - within:
+            raise ValueError(f"Of this epoch {self.steps - within} steps are left; received {steps}.")
+        order = self._order(training.step // self.steps)[:, within : within + count]
+        inputs, targets = self._data
+        (parameters, state), costs = self.share(
+            lambda parameters, state, chosen: _stretch(
+                self.cost, self.optimizer.step, parameters, state, inputs, targets, chosen
+            ),
+            training.parameters,
+            training.state,
+            order,
+        )
+        return Training(parameters, state, training.step + count), np.asarray(costs)
+
+    def share(self, function: Callable[..., Any], *trees: Any) -> Any:
+        """`function` of trees with a leading axis for the seeds, the seeds shared out to the workers and the results put together."""
+        jobs = [jax.tree.map(lambda leaf, p=part: leaf[p], trees) for part in self._parts]
+        if len(jobs) == 1:
+            return jax.block_until_ready(function(*jobs[0]))
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            found = list(pool.map(lambda job: jax.block_until_ready(function(*job)), jobs))
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
+
+    def _order(self, epoch: int) -> np.ndarray:
+        """(seeds, steps, batch): which samples the batches of that epoch hold; epochs are counted from 1 in the draw."""
+        if self._epoch_drawn[0] != epoch:
+            orders = []
+            for number, seed in enumerate(self.seeds):
+                rng = np.random.default_rng([seed, epoch + 1])
+                per = self.count // self.batch  # whole batches in one order of the data
+                rounds = [
+                    rng.permutation(self.count)[: per * self.batch].reshape(per, self.batch)
+                    for _ in range(-(-self.steps // per))
+                ]
+                first = number * self.count if self.own else 0
+                orders.append(first + np.concatenate(rounds)[: self.steps])
+            self._epoch_drawn = epoch, np.stack(orders).astype(np.int32)
+        return self._epoch_drawn[1]
+
+
+@eqx.filter_jit
+def _stretch(
+    cost: Cost,
+    step: Callable[[Any, Any, Any], tuple[Any, Any]],
+    parameters: Any,
+    state: Any,
+    x: Array,
+    y: Array,
+    order: Int[Array, "seeds steps batch"],
+) -> tuple[tuple[Any, Any], Array]:
+    def one(seed: tuple[Any, Any, Array]) -> tuple[tuple[Any, Any], Array]:
+        def advance(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], Array]:
+            inputs, targets = (a.at[index].get(mode="promise_in_bounds") for a in (x, y))
+            value, gradient = jax.value_and_grad(cost)(carry[0], inputs, targets)
+            return step(*carry, gradient), value
+
+        network, own_state, chosen = seed
+        ended, values = jax.lax.scan(advance, (network, own_state), chosen)
+        return ended, jnp.mean(values)
+
+    return jax.lax.map(one, (parameters, state, order))
 
 
 def train(
@@ -61,44 +175,9 @@ def train(
     epochs: int,
     seeds: Sequence[int],
 ) -> Iterator[tuple[int, Any, np.ndarray]]:
-    """Train one network a seed; yields (epoch, parameters with a leading seed axis, mean batch cost of each seed) after each.
-
-    `networks[i]` is where seed `seeds[i]` starts; the order of the data is drawn from (seed, epoch). What is left over
-    when the data do not divide into batches is left out of that epoch.
-    """
-    if len(networks) != len(seeds) or not networks:
-        raise ValueError(f"Training needs one network for each seed; received {len(networks)} and {len(seeds)} seeds.")
-    if not 1 <= batch <= len(inputs):
-        raise ValueError(f"A batch has between 1 and {len(inputs)} samples, the number given; received {batch}.")
-    parameters = jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
-    state = jax.vmap(optimizer.init)(parameters)
-    x, y = jnp.asarray(inputs), jnp.asarray(targets)
-    steps = len(inputs) // batch
+    """Train one network a seed on shared data; yields (epoch, parameters with a leading seed axis, mean batch cost of each seed) after each epoch."""
+    trainer = Trainer(cost, optimizer, inputs, targets, seeds, batch=batch)
+    training = trainer.begin(networks)
     for epoch in range(1, epochs + 1):
-        orders = [np.random.default_rng([seed, epoch]).permutation(len(inputs))[: steps * batch] for seed in seeds]
-        order = jnp.asarray(np.stack([o.reshape(steps, batch) for o in orders], axis=1))
-        parameters, state, costs = _epoch(cost, optimizer.step, parameters, state, x, y, order)
-        yield epoch, parameters, np.asarray(costs)
-
-
-@eqx.filter_jit
-def _epoch(
-    cost: Cost,
-    step: Callable[[Any, Any, Any], tuple[Any, Any]],
-    parameters: Any,
-    state: Any,
-    x: Array,
-    y: Array,
-    order: Int[Array, "steps seeds batch"],
-) -> tuple[Any, Any, Array]:
-    def one(network: Any, own: Any, chosen: Array) -> tuple[Any, Any, Array]:
-        value, gradient = jax.value_and_grad(cost)(network, x[chosen], y[chosen])
-        moved, own = step(network, own, gradient)
-        return moved, own, value
-
-    def advance(carry: tuple[Any, Any], chosen: Array) -> tuple[tuple[Any, Any], Array]:
-        moved, own, values = jax.vmap(one)(*carry, chosen)
-        return (moved, own), values
-
-    (parameters, state), values = jax.lax.scan(advance, (parameters, state), order)
-    return parameters, state, jnp.mean(values, axis=0)
+        training, costs = trainer.advance(training)
+        yield epoch, training.parameters, costs

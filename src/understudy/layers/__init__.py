@@ -3,6 +3,7 @@
 from understudy.layers.alignment import Alignment as Alignment
 from understudy.layers.alignment import align as align
 from understudy.layers.alignment import correlate as correlate
+from understudy.layers.alignment import recovery_interval as recovery_interval
 from understudy.layers.covariance import Membership as Membership
 from understudy.layers.covariance import covariance_loss as covariance_loss
 from understudy.layers.covariance import covariances as covariances
@@ -13,8 +14,13 @@ from understudy.layers.forces import signals as signals
 from understudy.layers.frank_wolfe import GlobalMinimum as GlobalMinimum
 from understudy.layers.frank_wolfe import block_gap as block_gap
 from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
+from understudy.layers.observers import observations as observations
+from understudy.layers.observers import observes_in_ball as observes_in_ball
 from understudy.layers.plateau import Plateau as Plateau
 from understudy.layers.plateau import detect_plateau as detect_plateau
+from understudy.layers.pruning import Pruned as Pruned
+from understudy.layers.pruning import group_sums as group_sums
+from understudy.layers.pruning import prune_unaligned as prune_unaligned
 from understudy.layers.recursion import LayerView as LayerView
 from understudy.layers.recursion import backpropagated as backpropagated
 from understudy.layers.recursion import importance as importance
@@ -26,3 +32,5 @@ from understudy.layers.representation import project as project
 from understudy.layers.representation import representation_loss as representation_loss
 from understudy.layers.representation import to_representations as to_representations
 from understudy.layers.representation import to_weights as to_weights
+from understudy.layers.streaming import measure as measure
+from understudy.layers.streaming import refer as refer

@@ -60,13 +60,29 @@ class Alignment:
         return self.best_of_teacher > threshold
 
 
+def recovery_interval(
+    recovered: np.ndarray, *, level: float = 0.95, resamples: int = 2000
+) -> tuple[float, float, float]:
+    """The share of teachers recovered, from flags (seeds, teachers), and its bootstrap interval over seeds.
+
+    Teachers of one seed share their student and are not independent, so seeds are what is resampled. One seed has no interval: NaN.
+    """
+    shares = np.asarray(recovered, float).mean(axis=1)
+    if len(shares) < 2:
+        return float(shares.mean()), float("nan"), float("nan")
+    chosen = np.random.default_rng(0).integers(0, len(shares), size=(resamples, len(shares)))
+    low, high = np.quantile(shares[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(shares.mean()), float(low), float(high)
+
+
 def correlate(teacher: Float[Array, "S m"], student: Float[Array, "S n"]) -> Float[Array, "m n"]:
     """The matrix ρ of normalised correlations of two sets of activations over the same samples, traceable."""
-    unit = [_normalised(f) for f in (teacher, student)]
+    unit = [normalised(f) for f in (teacher, student)]
     return unit[0].T @ unit[1]
 
 
-def _normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
+def normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
+    """Activations centred over the samples and scaled to norm 1; zero for a node that does not vary."""
     centred = values - jnp.mean(values, axis=0, keepdims=True)
     size = jnp.sqrt(jnp.sum(centred**2, axis=0, keepdims=True))
     scale = jnp.sqrt(jnp.sum(values**2, axis=0, keepdims=True))

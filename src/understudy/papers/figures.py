@@ -1,6 +1,7 @@
 """Drawing a claim's figure from its stored result, in one house style, as PNG and SVG."""
 
 from understudy.papers.claim import Claim
+from understudy.papers.measurement import UNMEASURED
 from understudy.papers.result import Result
 from understudy.papers.workspace import Workspace
 from understudy.plots.style import house_style
@@ -10,7 +11,7 @@ SIZE = (7.0, 4.2)  # inches; a claim may change it with figure.set_size_inches
 
 def draw(claim: Claim, result: Result, data: dict[str, object], workspace: Workspace) -> None:
     """Draw the claim's figure into the workspace; nothing for a claim without one."""
-    if claim.figure is None or result.status == "failed":
+    if claim.figure is None or result.status in UNMEASURED:
         return
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.papers.claim import Claim, Scale
-from understudy.papers.measurement import Status
+from understudy.papers.measurement import UNMEASURED, Status
 from understudy.papers.registry import claims_of, find_paper
 from understudy.papers.result import BadRecordError, Result, write_json
 from understudy.papers.values import Json, jsonable
@@ -91,7 +91,7 @@ def entries(paper: str, directory: Path | None = None) -> tuple[Entry, ...]:
 def record(paper: str, results: Iterable[Result] = (), directory: Path | None = None) -> Path:
     """Enter results in the ledger and bring its statements up to date with the code; returns the file.
 
-    Failed results are not entered: they would replace a measured value by none. Results of claims that no
+    Failed results, and those whose data are missing, are not entered: they would replace a measured value by none. Results of claims that no
     longer exist are dropped. Called without results it only brings the statements up to date.
     """
     path = _path(paper, directory)
@@ -102,7 +102,7 @@ def record(paper: str, results: Iterable[Result] = (), directory: Path | None = 
         for result in results:
             if result.paper != paper:
                 raise ValueError(f"a result of {result.paper!r} was given for the ledger of {paper!r}")
-            if result.status != "failed":
+            if result.status not in UNMEASURED:
                 known.setdefault(result.claim, {})[result.scale] = result
         updated = [replace(Entry.of(claim), results=known.get(claim.id, {}))._to_json() for claim in claims]
         write_json(path, {"paper": paper, "claims": updated})

@@ -9,6 +9,8 @@ from understudy.papers.values import jsonable
 
 Status: TypeAlias = Literal["reproduced", "differs", "erratum", "failed", "not yet"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+UNMEASURED: tuple[Status, ...] = ("failed", "not yet")
+"""A computation that raised, and one whose data are not there: no result to keep, enter or draw."""
 
 
 def verdict(checks: Sequence[Check], printed: Sequence[Check] = ()) -> Status:

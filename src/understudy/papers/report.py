@@ -135,7 +135,8 @@ def _section(workspace: Workspace, claim: Claim, result: Result | None, figure_e
         found = "The statement as printed does not hold" if result.status == "erratum" else "On the printed statement"
         parts.append(f'<div class="note"><p><b>{found}.</b> {escape(result.erratum_note)}</p></div>')
     if result and result.error:
-        parts.append(f"<h3>The computation failed</h3><pre>{escape(result.error)}</pre>")
+        what = "The computation failed" if result.status == "failed" else "Data are missing"
+        parts.append(f"<h3>{what}</h3><pre>{escape(result.error)}</pre>")
     if result:
         parts.append(_figure(workspace, claim, result))
     if figure_error:

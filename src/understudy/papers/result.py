@@ -60,13 +60,13 @@ class Result:
         )
 
     @classmethod
-    def of_failure(cls, claim: Claim, scale: Scale, error: str, seconds: float) -> "Result":
-        """The result of a claim whose computation raised; ``error`` is the traceback's text."""
+    def of_failure(cls, claim: Claim, scale: Scale, error: str, seconds: float, status: Status = "failed") -> "Result":
+        """The result of a claim whose computation raised; ``error`` is the traceback's text, or which data are missing."""
         return cls(
             paper=claim.paper,
             claim=claim.id,
             scale=scale,
-            status="failed",
+            status=status,
             measured=None,
             checks=(),
             printed=(),
@@ -95,7 +95,10 @@ class Result:
         result = cls(**fields)
         if result.status not in STATUSES or result.scale not in get_args(Scale):
             raise BadRecordError(f"{source} has status {result.status!r} and scale {result.scale!r}; delete it")
-        given: Status = "failed" if result.error else verdict(result.checks, result.printed)
+        missing = bool(result.error) and result.status == "not yet"
+        given: Status = (
+            result.status if missing else "failed" if result.error else verdict(result.checks, result.printed)
+        )
         if result.status != given:
             raise BadRecordError(
                 f"{source} says {result.claim!r} is {result.status!r}, but its checks give {given!r}: "

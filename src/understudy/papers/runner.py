@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from understudy.errors import MissingDataError
 from understudy.papers import ledger
 from understudy.papers.claim import Claim, Progress, Scale
 from understudy.papers.figures import draw
-from understudy.papers.measurement import Measurement
+from understudy.papers.measurement import UNMEASURED, Measurement
 from understudy.papers.registry import UnknownNameError, claims_of, find_claims
 from understudy.papers.result import Result
 from understudy.papers.workspace import Workspace
@@ -184,13 +185,15 @@ class _Clock:
 
 
 def _measure(claim: Claim, scale: Scale, progress: Progress) -> tuple[Result, dict[str, object]]:
-    """Run the claim; what it raises becomes a failed result."""
+    """Run the claim; what it raises becomes a failed result, and missing data one that is not there yet."""
     since = time.perf_counter()
     try:
         measurement = claim.measure(copy.deepcopy(dict(claim.settings(scale))), progress)
         if not isinstance(measurement, Measurement):
             raise TypeError(f"measure must return a Measurement; received {type(measurement).__name__}")
         return Result.of(claim, scale, measurement, time.perf_counter() - since), dict(measurement.data)
+    except MissingDataError as error:
+        return Result.of_failure(claim, scale, str(error), time.perf_counter() - since, "not yet"), {}
     except Exception:
         return Result.of_failure(claim, scale, traceback.format_exc(), time.perf_counter() - since), {}
 
@@ -211,7 +214,7 @@ def _keep(
 
 def _finished(workspace: Workspace, claim: Claim, scale: Scale) -> tuple[Result, dict[str, object]] | None:
     stored = workspace.load(claim, scale)
-    return None if stored is None or stored[0].status == "failed" else stored
+    return None if stored is None or stored[0].status in UNMEASURED else stored
 
 
 def _expected_seconds(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.papers.claim import Claim, Scale
+from understudy.papers.measurement import UNMEASURED
 from understudy.papers.result import BadRecordError, Result, fingerprint, write_atomically, write_json
 
 
@@ -68,7 +69,7 @@ class Workspace:
             result = Result.from_json(json.loads(path.read_text(encoding="utf-8")), str(path))
         except (OSError, ValueError):
             return None
-        return None if result.status == "failed" else result.seconds
+        return None if result.status in UNMEASURED else result.seconds
 
     def _file(self, claim: Claim, scale: Scale, suffix: str) -> Path:
         return self.folder / f"{claim.id}-{scale}{suffix}"

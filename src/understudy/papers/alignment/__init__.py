@@ -1,5 +1,30 @@
 """Claims of "Over-parameterization as a Catalyst for Better Generalization of Deep ReLU Network" (Tian 2020)."""
 
-from understudy.papers.alignment import attraction, dynamics, recursion
+from understudy.papers.alignment import (
+    attraction,
+    cifar,
+    deep,
+    dynamics,
+    four_layer,
+    interpolation,
+    recovery,
+    recursion,
+    shapes,
+    two_layer,
+)
 
-CLAIMS = (recursion.CLAIM, attraction.CLAIM, dynamics.CLAIM)
+CLAIMS = (
+    recursion.CLAIM,
+    interpolation.CLAIM,
+    two_layer.CLAIM,
+    deep.ALIGN_DEEP,
+    deep.NOISY,
+    attraction.CLAIM,
+    dynamics.CLAIM,
+    shapes.L_SHAPE,
+    shapes.FOCUS_SHIFT,
+    four_layer.CLAIM,
+    recovery.RECOVERY,
+    recovery.LOSS_CURVES,
+    cifar.CLAIM,
+)

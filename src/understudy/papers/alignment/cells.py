@@ -1,0 +1,93 @@
+"""Trained students of one setting, shared by the claims that look at them; at full scale kept in files, so that an interrupted run goes on."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.papers.claim import Progress, Settings
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CELLS = Path("results") / "cells" / "alignment"
+"""Where finished cells are kept, below the working directory, as `reproduce` keeps its results."""
+
+TWO_LAYER_QUICK: dict[str, Any] = {
+    "teacher": [8],
+    "dim": 20,
+    "outputs": 10,
+    "samples": 1000,
+    "evaluation": 1000,
+    "steps": 300,
+    "epochs": 20,
+    "seeds": 8,
+    "keep": False,
+}
+"""A two-layer setting of seconds: what a claim at quick scale trains."""
+
+TWO_LAYER_FULL: dict[str, Any] = {
+    "dim": 100,
+    "outputs": 50,
+    "samples": 10_000,
+    "evaluation": 10_000,
+    "steps": 1000,
+    "epochs": 100,
+    "seeds": 32,
+    "keep": True,
+}
+"""The paper's two-layer setting."""
+
+
+def train_cells(
+    settings: Settings, overs: list[float], polarities: list[float], progress: Progress, **more: Any
+) -> dict[tuple[float, float], xr.Dataset]:
+    """Rows of every (polarity, over) of the settings, with what is said about the experiment in `more`."""
+    found = {}
+    cells = [(p, o) for p in polarities for o in overs]
+    for number, (p, o) in enumerate(cells):
+
+        def tell(share: float, number: int = number, p: float = p, o: float = o) -> None:
+            progress((number + share) / len(cells), f"p = {p:g}, {o:g}x")
+
+        tell(0.0)
+        found[(p, o)] = train(settings, over=o, polarity=p, tell=tell, **more)
+    return found
+
+
+def experiment_of(settings: Settings, **more: Any) -> Any:
+    """The experiment that settings describe: fields of `Experiment`, and `epochs` for the usual schedule of records."""
+    from understudy.aligning import Experiment, schedule
+
+    told = {**settings, **more}
+    if "record" not in told:
+        told["record"] = schedule(int(told["epochs"]))
+    return Experiment.of(told)
+
+
+def train(settings: Settings, *, tell: Any = None, **more: Any) -> xr.Dataset:
+    """Rows of one experiment: from memory, from `CELLS` with `keep`, or trained."""
+    experiment = experiment_of(settings, **more)
+    return _train(experiment, int(settings["seeds"]), bool(settings.get("keep")), _Quiet(tell))
+
+
+class _Quiet:
+    """A report of progress that counts as equal to any other, so that it does not matter to the memory of results."""
+
+    def __init__(self, tell: Any):
+        self.tell = tell
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Quiet)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=32)
+def _train(experiment: Any, seeds: int, keep: bool, progress: _Quiet) -> Any:
+    from understudy.aligning import collect
+    from understudy.store import Store
+
+    return collect(experiment, range(seeds), Store(CELLS) if keep else None, progress=progress.tell)

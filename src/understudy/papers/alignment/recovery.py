@@ -1,0 +1,220 @@
+"""Rows `recovery` and `loss-curves`: over-parameterised students recover more of their teachers' nodes, and what the loss shows of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from understudy.papers.alignment.cells import TWO_LAYER_FULL, TWO_LAYER_QUICK, train_cells
+from understudy.papers.check import at_least, at_most, holds
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.measurement import Measurement
+
+EARLY = 5.0
+QUICK = TWO_LAYER_QUICK | {"overs": [1.0, 2.0, 5.0], "polarities": [0.5, 1.5, 2.5]}
+FULL = TWO_LAYER_FULL | {"teacher": [20], "overs": [1.0, 2.0, 5.0, 10.0], "polarities": [0.5, 1.0, 1.5, 2.0, 2.5]}
+
+
+def scale_of(settings: Settings) -> str:
+    """The scale of a run in words."""
+    s = settings
+    return (
+        f"{'-'.join(str(m) for m in s['teacher'])} teachers, {s['dim']} inputs, {s['outputs']} outputs, {s['samples']} samples, {s['steps']} batches of 16 an epoch, "
+        f"{s['epochs']} epochs, {s['seeds']} seeds"
+    )
+
+
+def _paired_gain(wide: Any, narrow: Any) -> tuple[float, float, float]:
+    """Mean over seeds of the difference of two shares (seeds,), and its 95 % bootstrap interval."""
+    import numpy as np
+
+    gap = wide - narrow
+    chosen = np.random.default_rng(0).integers(0, len(gap), size=(4000, len(gap)))
+    low, high = np.quantile(gap[chosen].mean(axis=1), [0.025, 0.975])
+    return float(gap.mean()), float(low), float(high)
+
+
+def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    from understudy.layers import recovery_interval
+    from understudy.layers.alignment import RECOVERED
+
+    overs, polarities = settings["overs"], settings["polarities"]
+    cells = train_cells(settings, overs, polarities, progress)
+    flags = {key: rows["best_of_teacher_1"].values > RECOVERED for key, rows in cells.items()}
+    first = next(iter(cells.values()))
+    early = int(np.flatnonzero(first["epoch"].values == EARLY)[0])
+    final = np.array([[recovery_interval(flags[(p, o)][:, -1]) for o in overs] for p in polarities])
+    begun = np.array([[flags[(p, o)][:, early].mean() for o in overs] for p in polarities])
+    gains = [
+        _paired_gain(flags[(p, overs[-1])][:, -1].mean(axis=1), flags[(p, overs[0])][:, -1].mean(axis=1))
+        for p in polarities
+    ]
+    share = final[:, :, 0]
+    quarter = max(settings["teacher"][0] // 4, 1)
+    strong = np.array([[flags[(p, o)][:, -1, :quarter].mean() for o in overs] for p in polarities])
+    weak = np.array([[flags[(p, o)][:, -1, -quarter:].mean() for o in overs] for p in polarities])
+    wider = np.diff(share, axis=1)
+    checks = [
+        at_least(
+            f"{overs[-1]:g}x less 1x at the end, paired by seed: lower end of the 95 % interval, every p",
+            [g[1] for g in gains],
+            bound=1e-9,
+        ),
+        at_least(
+            "recovery does not fall with width, every p (up to two standard errors)",
+            (wider + _two_errors(flags, polarities, overs)).min(),
+            bound=0.0,
+        ),
+        at_least("recovery at the end less after 5 epochs", share - begun, bound=0.0),
+        at_least(
+            "strongest quarter of teachers less weakest quarter, over all cells",
+            float((strong - weak).mean()),
+            bound=0.0,
+        ),
+        at_least("recovery at the least polarity less at the largest, every width", share[0] - share[-1], bound=0.0),
+        at_most("1x at the end, largest polarity: stuck below", share[-1, 0], bound=1 - 1e-9),
+    ]
+    measured = {
+        f"p = {p:g}": ", ".join(
+            f"{o:g}x {100 * begun[i, j]:.0f} → {100 * final[i, j, 0]:.1f} [{100 * final[i, j, 1]:.1f}, {100 * final[i, j, 2]:.1f}] %"
+            for j, o in enumerate(overs)
+        )
+        for i, p in enumerate(polarities)
+    }
+    return Measurement(
+        checks,
+        measured,
+        {
+            "final": final,
+            "early": begun,
+            "overs": np.array(overs),
+            "polarities": np.array(polarities),
+            "strong": strong,
+            "weak": weak,
+        },
+        notes=f"{scale_of(settings)}. Each entry: share recovered after 5 epochs → at the end, with a 95 % bootstrap interval over seeds.",
+    )
+
+
+def _two_errors(flags: Any, polarities: list[float], overs: list[float]) -> Any:
+    """Twice the standard error of the difference between neighbouring widths, paired by seed."""
+    import numpy as np
+
+    rows = []
+    for p in polarities:
+        shares = [flags[(p, o)][:, -1].mean(axis=1) for o in overs]
+        rows.append([2 * np.std(b - a, ddof=1) / np.sqrt(len(a)) for a, b in itertools.pairwise(shares)])
+    return np.array(rows)
+
+
+def _draw_recovery(measurement: Measurement, figure: Any) -> None:
+    from understudy.plots.style import COLOURS
+
+    data = measurement.data
+    axes = figure.subplots()
+    for j, over in enumerate(data["overs"]):
+        final = 100 * data["final"][:, j]
+        axes.plot(data["polarities"], final[:, 0], "o-", color=COLOURS[j], label=f"{over:g}x", ms=4)
+        axes.fill_between(data["polarities"], final[:, 1], final[:, 2], color=COLOURS[j], alpha=0.15, lw=0)
+        axes.plot(data["polarities"], 100 * data["early"][:, j], ":", color=COLOURS[j])
+    axes.set(
+        xlabel="teacher polarity p",
+        ylabel="teachers recovered (%)",
+        title="Correlation > 0.95: dotted after 5 epochs, solid at the end",
+    )
+    axes.legend(title="students")
+
+
+def _measure_losses(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    overs, polarities = settings["overs"], settings["polarities"]
+    cells = train_cells(settings, overs, polarities, progress)
+    epochs = next(iter(cells.values()))["epoch"].values
+    curves = np.array([[np.median(cells[(p, o)]["loss"].values, axis=0) for o in overs] for p in polarities])
+    paired = np.array(
+        [
+            np.median(np.log(cells[(p, overs[0])]["loss"].values[:, -1] / cells[(p, overs[-1])]["loss"].values[:, -1]))
+            for p in polarities
+        ]
+    )
+    below = np.array(
+        [
+            np.mean(cells[(p, overs[-1])]["loss"].values[:, -1] < cells[(p, overs[0])]["loss"].values[:, -1])
+            for p in polarities
+        ]
+    )
+    checks = [
+        at_least(f"ln of the final loss, 1x over {overs[-1]:g}x, median over seeds, every p", paired, bound=1e-9),
+        at_least(f"share of seeds in which {overs[-1]:g}x ends lower, every p", below, bound=0.5),
+        at_most("final loss over that at the start, every cell", curves[:, :, -1] / curves[:, :, 0], bound=0.5),
+        holds(
+            "the gap lies in what 1x leaves: its final loss relative to the start is small",
+            bool(np.all(curves[-1, 0, -1] / curves[-1, 0, 0] < 0.05)),
+            {"relative loss, 1x, largest p": float(curves[-1, 0, -1] / curves[-1, 0, 0])},
+        ),
+    ]
+    measured = {
+        f"p = {p:g}": ", ".join(f"{o:g}x {curves[i, j, -1]:.1e}" for j, o in enumerate(overs))
+        for i, p in enumerate(polarities)
+    }
+    return Measurement(
+        checks,
+        measured,
+        {"curves": curves, "epochs": epochs, "overs": np.array(overs), "polarities": np.array(polarities)},
+        notes=f"{scale_of(settings)}. Median over seeds of ½ mean ‖f* - f‖² on evaluation samples at the end.",
+    )
+
+
+def _draw_losses(measurement: Measurement, figure: Any) -> None:
+    import numpy as np
+
+    from understudy.plots.style import COLOURS
+
+    data = measurement.data
+    panels = np.atleast_1d(figure.subplots(1, len(data["polarities"]), sharey=True))
+    for i, axes in enumerate(panels):
+        for j, over in enumerate(data["overs"]):
+            axes.semilogy(data["epochs"], data["curves"][i, j], color=COLOURS[j], label=f"{over:g}x", lw=1.4)
+        axes.set(xlabel="epoch", title=f"p = {data['polarities'][i]:g}")
+    panels[0].set_ylabel("evaluation loss")
+    panels[-1].legend(title="students", fontsize=8)
+
+
+RECOVERY = Claim(
+    paper="alignment",
+    id="recovery",
+    where="Sec. 6.2, Fig. 10",
+    statement=(
+        "Stronger teacher nodes are more likely matched (correlation > 0.95), weaker ones less when strengths are polarised; over-parameterised students match more "
+        "of them, while 1x, with capacity enough, gets stuck despite long training."
+    ),
+    paper_value="20 teachers, p = 0.5 … 2.5, 1x/2x/5x/10x, 32 seeds, after 5 and 100 epochs (a figure)",
+    measured_by="Students of all seeds trained in one compiled loop; shares with bootstrap intervals over seeds, gains paired by seed.",
+    tolerance="95 % intervals over seeds; two standard errors between neighbouring widths",
+    tolerance_reason="The paper gives a figure without numbers: its order of the curves is what can be compared.",
+    quick=QUICK,
+    full=FULL,
+    measure=_measure_recovery,
+    figure=_draw_recovery,
+)
+
+LOSS_CURVES = Claim(
+    paper="alignment",
+    id="loss-curves",
+    where="Sec. 6.2, Fig. 11",
+    statement=(
+        "The evaluation loss of 1x becomes worse than that of over-parameterised students when p is high; the difference is small in absolute terms, since weak "
+        "teachers hardly affect the loss."
+    ),
+    paper_value="loss curves by p and over-parameterisation (a figure)",
+    measured_by="Evaluation losses of the cells of `recovery`, medians over seeds and seed by seed.",
+    tolerance="signs of the gaps, seed by seed",
+    tolerance_reason="The paper gives a figure without numbers.",
+    quick=QUICK,
+    full=FULL,
+    measure=_measure_losses,
+    figure=_draw_losses,
+)

@@ -1,0 +1,240 @@
+"""Rows `l-shape` and `focus-shift`: unaligned students have small fan-out; strong teachers are learned first, and students move on to weak ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.papers.alignment.cells import TWO_LAYER_FULL, TWO_LAYER_QUICK, train, train_cells
+from understudy.papers.alignment.recovery import scale_of
+from understudy.papers.check import at_least, at_most
+from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.measurement import Measurement
+
+UNALIGNED, ALIGNED = 0.6, 0.95
+"""Best correlations below and above which a student counts as unaligned and aligned; those between are on their way."""
+
+CHASED = 0.6
+"""A student that correlates more than this with a teacher follows it."""
+
+
+def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+    from scipy.stats import spearmanr
+
+    from understudy.layers.alignment import RECOVERED
+
+    overs, polarities = settings["overs"], settings["polarities"]
+    cells = train_cells(settings, overs, polarities, progress)
+    ranks, ratios, counts, shares, told = [], [], [], {}, {}
+    for (p, o), rows in cells.items():
+        best, norms = rows["best_of_student_1"].values[:, -1], rows["fan_out_1"].values[:, -1]
+        low, high = norms[best < UNALIGNED], norms[best > ALIGNED]
+        shares[(p, o)] = float((rows["best_of_teacher_1"].values[:, -1] > RECOVERED).mean())
+        if o > 1:
+            ranks.append(spearmanr(best.ravel(), norms.ravel()).statistic)
+            if low.size:
+                ratios.append(float(np.median(low) / np.median(high)))
+                counts.append(int(low.size))
+        told[f"p = {p:g}, {o:g}x"] = (
+            f"{high.size} aligned, median fan-out {np.median(high) if high.size else np.nan:.2g}; {low.size} unaligned"
+            + (f", median {np.median(low):.2g}" if low.size else "")
+            + f"; {100 * shares[(p, o)]:.0f} % of teachers recovered"
+        )
+    harder = [shares[(polarities[0], o)] - shares[(polarities[-1], o)] for o in overs]
+    checks = [
+        at_least("rank correlation of best correlation and fan-out norm, over-parameterised cells", ranks, bound=0.3),
+        at_most(
+            f"median fan-out of unaligned students (best correlation < {UNALIGNED}) over that of aligned ones (> {ALIGNED})",
+            ratios or [0.0],
+            bound=0.5,
+        ),
+        at_least("unaligned students looked at", sum(counts), bound=1),
+        at_least("teachers recovered at the least p less at the largest, every width", harder, bound=0.0),
+        at_least(
+            "at the largest p: widest less 1x",
+            shares[(polarities[-1], overs[-1])] - shares[(polarities[-1], overs[0])],
+            bound=0.0,
+        ),
+    ]
+    data = {
+        f"{name} {p:g} {o:g}": rows[variable].values[:, -1]
+        for (p, o), rows in cells.items()
+        for name, variable in (("best", "best_of_student_1"), ("norms", "fan_out_1"))
+    }
+    return Measurement(
+        checks,
+        {**told, "largest ratio of medians": max(ratios, default=0.0), "least rank correlation": float(min(ranks))},
+        {**data, "overs": np.array(overs), "polarities": np.array(polarities)},
+        notes=f"{scale_of(settings)}.",
+    )
+
+
+def _draw_shape(measurement: Measurement, figure: Any) -> None:
+    import numpy as np
+
+    from understudy.plots.style import COLOURS
+
+    data = measurement.data
+    overs, polarities = data["overs"], data["polarities"]
+    panels = np.atleast_2d(figure.subplots(len(polarities), len(overs), sharex=True, squeeze=False))
+    for i, p in enumerate(polarities):
+        for j, o in enumerate(overs):
+            axes = panels[i, j]
+            for seed, (x, y) in enumerate(zip(data[f"best {p:g} {o:g}"], data[f"norms {p:g} {o:g}"], strict=True)):
+                axes.plot(x, y, ".", ms=2.5, mew=0, alpha=0.6, color=COLOURS[seed % len(COLOURS)])
+            axes.set_title(f"p = {p:g}, {o:g}x", fontsize=9)
+            axes.tick_params(labelsize=7)
+    figure.supxlabel("best correlation with a teacher", fontsize=10)
+    figure.supylabel("fan-out norm", fontsize=10)
+
+
+def _first_time(best: Any, epochs: Any) -> Any:
+    """Epoch at which each teacher's best correlation first exceeds `ALIGNED`, infinity if never; best is (seeds, epochs, teachers)."""
+    import numpy as np
+
+    passed = best > ALIGNED
+    return np.where(passed.any(axis=1), epochs[np.argmax(passed, axis=1)], np.inf)
+
+
+def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+    from scipy.stats import spearmanr
+
+    def part(low: float, high: float) -> Any:
+        return lambda share: progress(low + (high - low) * share, "training")
+
+    few = {**settings, "seeds": settings["watched"]["seeds"]}
+    watched = train(
+        few, tell=part(0.0, 0.4), correlations=True, **{k: v for k, v in settings["watched"].items() if k != "seeds"}
+    )
+    rows = train(settings, tell=part(0.4, 1.0), over=settings["over"], polarity=settings["polarity"])
+    rho = np.asarray(watched["correlations"].values)  # seeds, epochs, teachers, students
+    chased_first = rho[:, :, 0].max(axis=1) > CHASED
+    ends = rho[:, -1]
+    elsewhere = (ends.argmax(axis=1) != 0) & (ends.max(axis=1) > ALIGNED)
+    shifted = chased_first & elsewhere
+    drop = rho[:, :, 0].max(axis=1) - ends[:, 0]
+    epochs = rows["epoch"].values
+    times = _first_time(rows["best_of_teacher_1"].values, epochs)
+    medians = np.median(times, axis=0)
+    finite = np.where(np.isfinite(medians), medians, 2 * epochs[-1])
+    order = spearmanr(np.arange(len(finite)), finite).statistic
+    closest = (rho.argmax(axis=2) == 0).mean(
+        axis=(0, 2)
+    )  # share of students whose best teacher is the strongest, by epoch
+    early = float(closest[1 : max(len(closest) // 2, 2)].max())
+    checks = [
+        at_least(
+            "rank correlation of a teacher's number (weaker and weaker) and the median time of its recovery",
+            order,
+            bound=0.9,
+        ),
+        at_least(
+            "largest share of students closest to the strongest teacher early on, over chance",
+            early * rho.shape[2],
+            bound=1.5,
+        ),
+        at_least(
+            "students that first followed the strongest teacher and ended aligned with another",
+            int(shifted.sum()),
+            bound=1,
+        ),
+        at_least(
+            "drop of their correlation with the strongest teacher", drop[shifted] if shifted.any() else [0.0], bound=0.2
+        ),
+    ]
+    measured = {
+        "median epoch of recovery by teacher": ["never" if not np.isfinite(m) else float(m) for m in medians],
+        "students that shifted, by seed": [int(n) for n in shifted.sum(axis=1)],
+        "largest share closest to the strongest teacher": early,
+        "rank correlation": float(order),
+    }
+    return Measurement(
+        checks,
+        measured,
+        {
+            "rho": rho.astype(np.float32),
+            "epochs": watched["epoch"].values,
+            "best": np.median(rows["best_of_teacher_1"].values, axis=0),
+            "best_epochs": epochs,
+            "shifted": shifted,
+        },
+        notes=f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; watched closely: {settings['watched']['seeds']} seeds of {settings['watched']['teacher'][0]} teachers.",
+    )
+
+
+def _draw_focus(measurement: Measurement, figure: Any) -> None:
+    import matplotlib
+    import numpy as np
+
+    from understudy.plots.style import COLOURS
+
+    data = measurement.data
+    rho, epochs, shifted = data["rho"], data["epochs"], data["shifted"]
+    seed = int(np.argmax(shifted.sum(axis=1)))
+    movers = np.flatnonzero(shifted[seed])[: len(COLOURS)]
+    goals = [int(rho[seed, -1, :, k].argmax()) for k in movers]
+    panels = figure.subplot_mosaic([["first", "goal"], ["best", "best"]])
+    for name, title in (("first", "strongest teacher"), ("goal", "teacher they end with")):
+        axes = panels[name]
+        for colour, k, goal in zip(COLOURS, movers, goals, strict=False):
+            j = 0 if name == "first" else goal
+            axes.plot(epochs, rho[seed, :, j, k], color=colour, lw=1.3, label=f"student {k} → teacher {goal + 1}")
+        axes.set(xlabel="epoch", ylabel="correlation")
+        axes.set_title(f"Students that shift: {title}", fontsize=9)
+    if len(movers):
+        panels["goal"].legend(fontsize=6.5, loc="lower right")
+    best = data["best"]
+    shades = matplotlib.colormaps["viridis"](np.linspace(0, 0.95, best.shape[1]))
+    for j in range(best.shape[1]):
+        panels["best"].plot(data["best_epochs"], best[:, j], color=shades[j], lw=1.2)
+    panels["best"].set(xlabel="epoch", ylabel="best correlation")
+    panels["best"].set_title(
+        "Each teacher's best student, median over seeds: dark the strongest, bright the weakest", fontsize=9
+    )
+
+
+L_SHAPE = Claim(
+    paper="alignment",
+    id="l-shape",
+    where="Sec. 6.1, Fig. 7",
+    statement=(
+        "Students that correlate with no teacher have small fan-out weights, those that align with one have large ones; a higher p makes recovery harder, in particular "
+        "without over-parameterisation."
+    ),
+    paper_value="scatter plots for 10 teachers, 1x/2x/5x/10x, p = 0, 1, 2, 32 seeds",
+    measured_by="Best correlation and fan-out norm of every student at the end.",
+    tolerance="rank correlation ≥ 0.3; medians apart by a factor 2",
+    tolerance_reason="The figure has no numbers; aligned students of weak teachers rightly have small fan-out too, which keeps rank correlations below 1 for p > 0.",
+    quick=TWO_LAYER_QUICK | {"overs": [1.0, 5.0], "polarities": [0.0, 1.5]},
+    full=TWO_LAYER_FULL | {"teacher": [10], "overs": [1.0, 2.0, 5.0, 10.0], "polarities": [0.0, 1.0, 2.0]},
+    measure=_measure_shape,
+    figure=_draw_shape,
+)
+
+_DENSE = [0, *(round(0.1 * i, 1) for i in range(1, 20)), 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 12, 15, 20]
+FOCUS_SHIFT = Claim(
+    paper="alignment",
+    id="focus-shift",
+    where="Sec. 5.3, 6.1, Fig. 8, 12",
+    statement="Strong teachers are learned first, and by many students; some of these shift to weaker teachers later, which are recovered last.",
+    paper_value="curves of correlation against time: p = 1, 10 and 20 teachers, 5x",
+    measured_by="Correlations of all pairs along the training of a few seeds; the time of recovery of every teacher over all seeds.",
+    tolerance="rank correlation ≥ 0.9; at least one student that shifts",
+    tolerance_reason="The figures show single seeds and no numbers.",
+    quick=TWO_LAYER_QUICK
+    | {
+        "over": 5.0,
+        "polarity": 1.0,
+        "watched": {"teacher": [8], "over": 5.0, "polarity": 1.0, "seeds": 4, "record": _DENSE},
+    },
+    full=TWO_LAYER_FULL
+    | {
+        "teacher": [20],
+        "over": 5.0,
+        "polarity": 1.0,
+        "watched": {"teacher": [10], "over": 5.0, "polarity": 1.0, "seeds": 4, "record": _DENSE},
+    },
+    measure=_measure_focus,
+    figure=_draw_focus,
+)

@@ -1,0 +1,86 @@
+"""`understudy align`: what it prints, stores, reuses and refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from understudy.cli import app
+
+SMALL = [
+    "--teacher",
+    "3",
+    "--dim",
+    "5",
+    "--outputs",
+    "2",
+    "--samples",
+    "40",
+    "--steps",
+    "10",
+    "--batch",
+    "4",
+    "--epochs",
+    "6",
+    "--seeds",
+    "2",
+    "--init",
+    "0.1",
+]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["align", *SMALL, *map(str, arguments)])
+
+
+def test_a_grid_is_trained_stored_and_reused(tmp_path):
+    grid = ("--over", "1,2", "--polarity", "0.5,1", "--out", tmp_path)
+    done = run(*grid, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [(c["over"], c["polarity"]) for c in told["cells"]] == [(1, 0.5), (2, 0.5), (1, 1), (2, 1)]
+    last = told["cells"][1]["layers"][0]
+    assert (last["teachers"], last["students"]) == (3, 6)
+    assert [r["epoch"] for r in last["recovery"]] == [0, 1, 2, 3, 4, 5, 6]
+    assert 0 <= last["recovery"][-1]["low"] <= last["recovery"][-1]["recovered"] <= last["recovery"][-1]["high"] <= 1
+    files = {p: p.stat().st_mtime_ns for p in tmp_path.glob("align-*.nc")}
+    assert len(files) == 4
+    assert (tmp_path / "align.png").stat().st_size > 10_000
+    again = run(*grid, "--json")
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("align-*.nc")} == files
+    assert json.loads(again.stdout)["cells"] == told["cells"]
+    table = run(*grid)
+    assert "recovered" in table.output
+    assert "Figure" in table.output
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--over", "wide", "--over"),
+        ("--over", "0", "times wider"),
+        ("--polarity", "1,1", "each once"),
+        ("--teacher", "2.5", "whole numbers"),
+        ("--epochs", "0", "epochs"),
+        ("--threshold", "1.5", "between 0 and 1"),
+        ("--optimizer", "newton", "'sgd' or 'adam'"),
+        ("--batch", "41", "between 1 and 40"),
+        ("--seeds", "none", "--seeds"),
+        ("--workers", "0", "--workers"),
+    ],
+)
+def test_bad_input_exits_with_2_and_says_why(option, value, said):
+    done = run(option, value)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_an_interrupt_says_what_is_kept(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("understudy.aligning.collect", interrupted)
+    done = run("--out", tmp_path)
+    assert done.exit_code == 130
+    assert "run the same command to go on" in done.output
+    assert "nothing is kept" in run().output
