@@ -391,7 +391,7 @@ def _assemble(
 
 
 def _zero_diagonal(x: Array) -> Array:
-    return jnp.where(jnp.eye(*x.shape, dtype=bool), 0.0, x)
+    return jnp.where(jnp.eye(x.shape[0], x.shape[1], dtype=bool), 0.0, x)
 
 
 @eqx.filter_jit
