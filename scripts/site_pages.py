@@ -1,0 +1,66 @@
+"""Pages of the site that come from the ledger: one a paper, with every claim, both values and the verdict."""
+
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from understudy.papers.ledger import Entry, entries
+from understudy.papers.registry import PAPERS, Paper
+
+LONGEST = 400
+"""Characters of a value that are shown; the rest is in `understudy claims PAPER --json`."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages when the site is built."""
+    for handle, paper in PAPERS.items():
+        files.append(File.generated(config, f"papers/{handle}.md", content=page(paper)))
+    return files
+
+
+def page(paper: Paper) -> str:
+    """The page of one paper, in Markdown."""
+    claims = entries(paper.handle)
+    lines = [f"# {paper.handle}", "", f"*{paper.title}* ({paper.authors}).", ""]
+    lines += [
+        f"`understudy reproduce {paper.handle}` measures these claims in minutes, `--full` at the paper's scale.",
+        "",
+    ]
+    lines += ["| claim | where | verdict | scale |", "|---|---|---|---|"]
+    for entry in claims:
+        status, scale = (entry.best.status, entry.best.scale) if entry.best else ("not yet", "")
+        lines.append(f"| [{entry.id}](#{entry.id}) | {_cell(entry.where)} | {status} | {scale} |")
+    for entry in claims:
+        lines += ["", *_section(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(entry: Entry) -> list[str]:
+    result = entry.best
+    lines = [f"## {entry.id}", "", entry.statement, "", "| | |", "|---|---|"]
+    lines.append(f"| the paper's value | {_cell(entry.paper_value)} |")
+    lines.append(f"| measured | {_cell(result.measured) if result else 'not yet'} |")
+    lines.append(f"| how | {_cell(entry.measured_by)} |")
+    lines.append(f"| tolerance | {_cell(entry.tolerance)}: {_cell(entry.tolerance_reason)} |")
+    if result is None:
+        return lines
+    lines.append(f"| verdict | **{result.status}**, {result.scale} scale, {result.seconds:.0f} s, {result.when[:10]} |")
+    for label, text in (("erratum", result.erratum_note), ("notes", result.notes)):
+        if text:
+            lines.append(f"| {label} | {_cell(text)} |")
+    return lines
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else _plain(value)
+    text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(part) for part in value) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,54 @@
+"""What the documentation says is true: its Python runs and prints what stands there, its commands exist with their options,
+and every page is in the site's contents."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from understudy.cli import app
+from understudy.papers.registry import PAPERS
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+def test_python_blocks_print_what_the_page_says(page):
+    names = {}
+    for block in blocks(page, "python"):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(block, names)
+        assert printed.getvalue().split("\n")[:-1] == re.findall(r"^# (.*)$", block, re.M)
+
+
+def commands(page):
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    lines += re.findall(r"`(understudy [^`]+)`", page.read_text())
+    return [line for line in lines if line.startswith("understudy ")]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_commands_and_options_exist(page):
+    for line in commands(page):
+        _, name, *arguments = shlex.split(line)
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        assert {word for word in arguments if word.startswith("--")} <= known, line
+
+
+def test_every_page_is_in_the_contents():
+    contents = (ROOT / "mkdocs.yml").read_text()
+    for page in PAGES:
+        assert f" {page.relative_to(ROOT / 'docs')}\n" in contents, page
+    for paper in PAPERS:
+        assert f" papers/{paper}.md\n" in contents
