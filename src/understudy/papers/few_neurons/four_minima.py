@@ -160,7 +160,7 @@ def _collect(settings: Settings, progress: Progress) -> tuple[Any, float]:
     import xarray as xr
 
     size = settings["cell"]
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"kind": "four-minima", "spacing": SPACING, "seeds": [i, i + size]} for i in range(0, settings["seeds"], size)
     ]
     if not settings["keep"]:
