@@ -10,6 +10,8 @@ from understudy.papers.few_neurons.random_points import cases, widened
 from understudy.papers.measurement import Measurement
 
 MUS = (-1.3, 0.0, 0.25, 0.5, 1.0, 2.2)
+_ZERO = 1e-11
+"""Zero eigenvalues beside the largest entry: Hessians and gradients are rounded at 1e-14, others may be as small as 1e-9."""
 
 POPULATION = [
     {"kind": "population", "width": 1, "outputs": [], "teachers": 5, "activation": "erf"},
@@ -41,7 +43,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             task, network, layer = case
             narrow = np.asarray(task.hessian(network))
             gradients.append(float(np.linalg.norm(np.asarray(task.gradient(network)))))
-            threshold = 1e-9 * float(np.abs(narrow).max())
+            threshold = _ZERO * float(np.abs(narrow).max())
             neuron = points % _width(network, layer)
             points += 1
             matrices = split_matrices(task, network, neuron, layer=layer)
