@@ -151,6 +151,9 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
             axes.axvline(start, color=colour, lw=1, ls=":")
             axes.axvspan(low * 0.97, high * 1.03, color=colour, alpha=0.12, lw=0)
     for name, axes in panels.items():
+        shown = sorted({int(w) for i, label in enumerate(labels) if label.startswith(name) for w in data[f"widths{i}"]})
+        axes.set_xticks(shown, [str(w) for w in shown], minor=False)
+        axes.set_xticks([], minor=True)
         axes.set(xlabel="width of both hidden layers", ylabel="loss", title=f"{name} (dotted: start of the plateau)")
         axes.legend(fontsize=8)
 
