@@ -165,17 +165,18 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         soft_wrap=True,
     )
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    heads = ("layer", "neurons", "rank", "rank σ", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
+    heads = ("layer", "neurons", "ranks", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        counts = [str(row[k]) for k in ("layer", "neurons", "rank", "rank_activated", "rays", "mergeable", "dead")]
-        sizes = [f"{row[k]:.2e}" for k in ("attraction", "repulsion", "imbalance")]
-        table.add_row(*counts, *sizes)
+        counts = [str(row[k]) for k in ("rays", "mergeable", "dead")]
+        sizes = [f"{row[k]:.1e}" for k in ("attraction", "repulsion", "imbalance")]
+        ranks = f"{row['rank']}, {row['rank_activated']}"
+        table.add_row(str(row["layer"]), str(row["neurons"]), ranks, *counts, *sizes)
     console.print(table)
     console.print(
-        "rank: of the layer's covariance, before and after the activation. mergeable: neurons beyond the first of their ray. "
-        "imbalance: |attraction + repulsion| over the larger; 0 at a minimum without kinks.",
+        "ranks: of the layer's covariance, before and after the activation. mergeable: neurons beyond the first of their ray. "
+        "imbalance: |attraction + repulsion| over the larger; 0 at a minimum where no pre-activation is zero.",
         highlight=False,
         soft_wrap=True,
     )

@@ -227,7 +227,7 @@ def random_representations(
     space = Representations(task, jnp.asarray(ridge))
     begin = jnp.stack([space.flatten(to_representations(task, v)) for v in task.starts(seeds)])
     points, _ = descend(space, begin, steps, 2e-2)
-    ends = [tuple(np.asarray(z) for z in space.unflatten(p)) for p in np.asarray(points)]
+    ends = [tuple(np.asarray(z) for z in space.unflatten(p)) for p in points]
     if best is None:
         return ends
     losses = [float(task.loss(to_weights(task, layers, ridge=ridge))) for layers in ends]
