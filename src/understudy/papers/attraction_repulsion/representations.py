@@ -202,7 +202,7 @@ CLAIM = Claim(
     quick={
         "networks": 200,
         "kinds": [{}],
-        "problems": 10,
+        "problems": 4,
         "starts": 64,
         "settled": 3,
         "steps": 3000,
