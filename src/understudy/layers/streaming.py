@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from understudy.layers.alignment import normalised
 from understudy.networks import Deep
 
-BLOCK = 250
+BLOCK = 500
 """Samples a block; the last block may be shorter."""
 
 

@@ -80,6 +80,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     experiment = experiment_of(settings, **told)
     rows = train(settings, tell=lambda s: progress(0.5 * s, "SGD"), **told)
     students = students_of(rows)
+    alone: list[int] = []
     losses, cosines, seen, changes, plain, nodes, merged, ratios, after, scatter = (
         [],
         [],
@@ -117,6 +118,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             for group, value in sums
             if best[list(group)].max() < 0.95 and np.all((inside[list(group)] > 0) & (inside[list(group)] < 1))
         ]
+        alone.append(len(lone))
         ratios.append(max(lone, default=0.0) / max(value for _, value in sums))
         scatter.append((best, np.linalg.norm(student.weights[1], axis=0)))
     twist = _counterexample()
@@ -165,6 +167,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     measured = {
         "nodes before and after pruning, by seed": [f"{a} → {b}" for a, b in nodes],
+        "unaligned groups with a boundary in the data, by seed": alone,
         "relative change by pruning": [float(f"{c:.3g}") for c in changes],
         "without the constant moved to the bias": [float(f"{c:.3g}") for c in plain],
         "nodes after merging co-linear ones too, and relative change": [f"{n}: {c:.1e}" for n, c in merged],
