@@ -155,6 +155,9 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     left.axhline(1e-4, color="black", lw=0.8, ls="--")
     left.set(xlabel="Frank-Wolfe iteration", ylabel="relative gap", title="The gap closes")
     left.legend()
+    widths = sorted({int(w) for w in data["widths"]})
+    right.set_xticks(widths, [str(w) for w in widths])
+    right.minorticks_off()
     right.set(xlabel="width", ylabel="best loss above the bound, relative", title="Trained: never below the bound")
     right.legend()
 

@@ -184,7 +184,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         right.semilogy(problems, np.maximum(np.abs(data[name]), 1e-17), marker, ms=5, mfc="none", label=label)
     right.axhline(1e-6, color="black", lw=0.8, ls="--")
     right.set(xlabel="problem", ylabel="relative distance", title="Best over representations")
-    right.legend(fontsize=8.5)
+    right.legend(fontsize=8.5, loc="lower left")
 
 
 CLAIM = Claim(

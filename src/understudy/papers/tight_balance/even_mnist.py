@@ -92,7 +92,9 @@ def draw_even_mnist(measurement: Measurement, figure: Any) -> None:
     axes = figure.subplots()
     for i, (name, curve) in enumerate(zip(measurement.data["names"], measurement.data["curves"], strict=True)):
         epochs = np.arange(1, len(curve) + 1)
-        axes.plot(epochs, 100 * curve.mean(axis=1), "o-", color=f"C{i}", label=str(name), ms=4)
+        look = ("o-", "s--")[i // 7]  # seven colours
+        axes.plot(epochs, 100 * curve.mean(axis=1), look, color=f"C{i}", label=str(name), ms=4)
         axes.plot(epochs, 100 * curve, color=f"C{i}", lw=0.6, alpha=0.5)
     axes.set(xlabel="epoch", ylabel="test accuracy (%)", title="784-100-100-10 on MNIST, Adam")
-    axes.legend()
+    axes.set_xticks(range(1, len(measurement.data["curves"][0]) + 1, max(1, len(measurement.data["curves"][0]) // 10)))
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
