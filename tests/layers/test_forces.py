@@ -5,21 +5,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cases import thorough_but
 from understudy.dynamics.training import train_regularised
 from understudy.layers import detect_plateau, forces
 from understudy.layers.representation import Representations, to_representations, to_weights
 from understudy.tasks.regularised import Regularised
 
 
-def problem(hidden, activation="relu", samples=4):
+def problem(hidden, activation="relu", samples=4, outputs=1):
     rng = np.random.default_rng(1)
     return Regularised(
-        rng.normal(size=(samples, 2)), rng.normal(size=(samples, 1)), hidden, penalty=0.02, activation=activation
+        rng.normal(size=(samples, 2)), rng.normal(size=(samples, outputs)), hidden, penalty=0.02, activation=activation
     )
 
 
-def test_forces_are_derivatives_where_ranks_are_full():
-    task = problem((6, 6), "tanh", samples=3)  # 3 rows at the entry, 3 inputs: all ranks are 3
+@pytest.mark.parametrize("outputs", thorough_but([1, 2], [1]))
+def test_forces_are_derivatives_where_ranks_are_full(outputs):
+    task = problem((6, 6), "tanh", 3, outputs)  # 3 rows at the entry, 3 inputs: all ranks are 3
     vector = task.flatten(to_weights(task, to_representations(task, np.random.default_rng(0).normal(size=task.size))))
     layers = [jnp.asarray(z) for z in to_representations(task, vector)]
     space = Representations(task, jnp.asarray(0.0))
@@ -37,9 +39,12 @@ def test_forces_are_derivatives_where_ranks_are_full():
         np.testing.assert_allclose(found.local_repulsion, slope(i + 1, layers[i], i), atol=1e-8)
 
 
-@pytest.mark.parametrize("hidden", [(6,), (4, 4)])
-def test_balance_to_the_gradient_norm(hidden):
-    task = problem(hidden)
+CASES = [((6,), 1), ((4, 4), 1), ((6,), 2), ((4, 4), 2)]
+
+
+@pytest.mark.parametrize(("hidden", "outputs"), thorough_but(CASES, CASES[:2]))
+def test_balance_to_the_gradient_norm(hidden, outputs):
+    task = problem(hidden, outputs=outputs)
     runs = [run for run in train_regularised(task, range(4), steps=1000) if run.residual < 1e-10]
     assert runs
     for run in runs:

@@ -13,20 +13,30 @@ def stages():
     return grow(us.Teacher.orthonormal(3, 4, "erf"), 2)
 
 
+@pytest.mark.thorough
+def test_three_stages():
+    through_copy_average_points(grow(us.Teacher.orthonormal(4, 5, "erf"), 3), 4)
+
+
 def test_erf_students_grow_through_copy_average_points(stages):
+    through_copy_average_points(stages, 3)
+
+
+def through_copy_average_points(stages, teachers):
     """With erf the points are known: n-1 copies and the average of the rest."""
-    assert [s.width for s in stages] == [1, 2]
-    for stage, partition in zip(stages, ((3,), (1, 2)), strict=True):
+    assert [s.width for s in stages] == list(range(1, teachers))
+    for copies, stage in enumerate(stages):
+        partition = (*[1] * copies, teachers - copies)
         assert stage.certificate.kind == "minimum"
         assert abs(stage.loss - float(copy_average_loss("erf", partition))) < 1e-12
         assert stage.structure.neurons[stage.averaging].role == "average"
     assert stages[0].split_neuron is None
     assert stages[1].pushed_along < 0
     y = np.linalg.eigvalsh(stages[1].matrices.curvature)  # erf: zero along the average itself and outside the teachers
-    assert np.sum(y < -0.1) == 2
-    assert np.abs(y[2:]).max() < 1e-12
-    assert abs(stages[1].outgoing[stages[1].averaging]) == pytest.approx(2.0, abs=1e-9)
-    assert np.abs(stages[1].correlations).max() <= 1 + 1e-12
+    assert np.sum(y < -0.1) == teachers - 1
+    assert np.abs(y[teachers - 1 :]).max() < 1e-12
+    assert abs(stages[-1].outgoing[stages[-1].averaging]) == pytest.approx(2.0, abs=1e-9)
+    assert np.abs(stages[-1].correlations).max() <= 1 + 1e-12
 
 
 def test_bad_input_is_refused(stages):

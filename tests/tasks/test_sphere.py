@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import understudy as us
+from cases import thorough_but
 from understudy.tasks.sphere import Sphere, tangent_basis
 
 EPS = np.finfo(float).eps
@@ -44,7 +45,11 @@ def closed_and_automatic(task, vector):
     )
 
 
-@pytest.mark.parametrize(("degree", "options"), [(1, {}), (2, {"loss": "correlation"}), (4, {"repulsion": 0.3})])
+KINDS = [(1, {}), (2, {}), (2, {"loss": "correlation"}), (4, {}), (4, {"loss": "correlation"}), (4, {"repulsion": 0.3})]
+KINDS.append((5, {"repulsion": 0.3}))
+
+
+@pytest.mark.parametrize(("degree", "options"), thorough_but(KINDS, [KINDS[0], KINDS[2], KINDS[5]]))
 def test_derivatives_against_automatic_differentiation(degree, options):
     task, w = sphere_and_point(degree, seed=degree, **options)
     (loss, gradient, hessian), alone, first, second = closed_and_automatic(task, 1.3 * w)
@@ -81,8 +86,9 @@ def chart_by_two_routes(task, w, y):
     }
 
 
-def test_chart_derivatives_and_slope():
-    task, w = sphere_and_point(3)
+@pytest.mark.parametrize("degree", thorough_but([3, 4], [3]))
+def test_chart_derivatives_and_slope(degree):
+    task, w = sphere_and_point(degree)
     y = jnp.asarray(0.3 * np.random.default_rng(1).normal(size=9))
     for name, (closed, other) in chart_by_two_routes(task, w, y).items():
         np.testing.assert_allclose(closed, other, rtol=0, atol=200 * EPS * scale(task), err_msg=name)
