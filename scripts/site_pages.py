@@ -5,6 +5,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from scripts.site_figures import image, shown
 from understudy.papers.ledger import Entry, entries
 from understudy.papers.registry import PAPERS, Paper
 
@@ -38,7 +39,7 @@ def page(paper: Paper) -> str:
 
 def _section(entry: Entry) -> list[str]:
     result = entry.best
-    lines = [f"## {entry.id}", "", entry.statement, "", "| | |", "|---|---|"]
+    lines = [f"## {entry.id}", "", entry.statement, "", *_figure(entry), "| | |", "|---|---|"]
     lines.append(f"| the paper's value | {_cell(entry.paper_value)} |")
     lines.append(f"| measured | {_cell(result.measured) if result else 'not yet'} |")
     lines.append(f"| how | {_cell(entry.measured_by)} |")
@@ -50,6 +51,16 @@ def _section(entry: Entry) -> list[str]:
         if text:
             lines.append(f"| {label} | {_cell(text)} |")
     return lines
+
+
+def _figure(entry: Entry) -> list[str]:
+    """The claim's figure, a link to itself at full size; none unless it shows a result of the ledger."""
+    result = shown(entry)
+    if result is None:
+        return []
+    path = f"../images/papers/{entry.paper}/{image(entry).name}"
+    words = f"{entry.id}: {entry.statement}".translate({ord(c): f"\\{c}" for c in "\\[]*_`<"})
+    return [f"[![{words}]({path})]({path})", "", f"*Measured {result.when[:10]} at {result.scale} scale.*", ""]
 
 
 def _cell(value: Any) -> str:

@@ -1,5 +1,5 @@
 """What the documentation says is true: its Python runs and prints what stands there, its commands exist with their options,
-and every page is in the site's contents."""
+every page is in the site's contents, and every figure shows a result of the ledger."""
 
 import contextlib
 import io
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import typer
+from scripts import site_figures
 
 from understudy.cli import app
+from understudy.papers.ledger import entries
 from understudy.papers.registry import PAPERS
 
 ROOT = Path(__file__).parent.parent
@@ -52,3 +54,22 @@ def test_every_page_is_in_the_contents():
         assert f" {page.relative_to(ROOT / 'docs')}\n" in contents, page
     for paper in PAPERS:
         assert f" papers/{paper}.md\n" in contents
+
+
+def test_every_figure_of_a_paper_shows_a_result_of_the_ledger():
+    drawn = {site_figures.image(entry) for handle in PAPERS for entry in entries(handle) if site_figures.shown(entry)}
+    kept = set(site_figures.IMAGES.rglob("*.png"))
+    assert kept, "the papers' pages have figures"
+    assert kept == drawn, "made anew by `python -m scripts.site_figures results/papers`"
+
+
+def test_a_paper_s_page_shows_its_figures_with_words_for_them():
+    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
+    from scripts.site_pages import page
+
+    for handle, paper in PAPERS.items():
+        text = page(paper)
+        for entry in entries(handle):
+            if site_figures.shown(entry):
+                path = re.escape(f"../images/papers/{handle}/{entry.id}.png")
+                assert re.search(rf"!\[{entry.id}: .{{20,}}\]\({path}\)", text), entry.id

@@ -83,7 +83,7 @@ def _draw(measurement: Measurement, figure: Any) -> None:
     left.set(xlabel="epoch", ylabel="mean best correlation of a teacher", title="The lowest layer learns first")
     left.legend()
     for seed, (x, y) in enumerate(zip(data["best"], data["weights"], strict=True)):
-        right.plot(x, y, ".", ms=4, alpha=0.6, mew=0, color=COLOURS[seed % len(COLOURS)])
+        right.plot(x, y, ".", ms=6, alpha=0.6, mew=0, color=COLOURS[seed % len(COLOURS)])
     right.set(
         xlabel="best correlation with a teacher",
         ylabel=r"$\sqrt{E[\beta_{kk}]}$",

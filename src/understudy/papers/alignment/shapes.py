@@ -76,14 +76,15 @@ def _draw_shape(measurement: Measurement, figure: Any) -> None:
 
     data = measurement.data
     overs, polarities = data["overs"], data["polarities"]
+    figure.set_size_inches(max(7.0, 2.5 * len(overs)), max(4.2, 2.0 * len(polarities)))
     panels = np.atleast_2d(figure.subplots(len(polarities), len(overs), sharex=True, squeeze=False))
     for i, p in enumerate(polarities):
         for j, o in enumerate(overs):
             axes = panels[i, j]
             for seed, (x, y) in enumerate(zip(data[f"best {p:g} {o:g}"], data[f"norms {p:g} {o:g}"], strict=True)):
-                axes.plot(x, y, ".", ms=2.5, mew=0, alpha=0.6, color=COLOURS[seed % len(COLOURS)])
+                axes.plot(x, y, ".", ms=4.5, mew=0, alpha=0.6, color=COLOURS[seed % len(COLOURS)])
             axes.set_title(f"p = {p:g}, {o:g}x", fontsize=9)
-            axes.tick_params(labelsize=7)
+            axes.tick_params(labelsize=8)
     figure.supxlabel("best correlation with a teacher", fontsize=10)
     figure.supylabel("fan-out norm", fontsize=10)
 

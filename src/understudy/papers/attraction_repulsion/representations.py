@@ -176,6 +176,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         ylabel="1 - Lʳ(Φ(W)) / L(W)",
         title="What Lʳ saves is the useless weights",
     )
+    left.set_xticks([1e-18, 1e-12, 1e-6, 1.0])
     problems = np.arange(1, len(data["gap"]) + 1)
     for name, marker, label in (
         ("gap", "o", "to the best over weights"),
@@ -184,7 +185,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         right.semilogy(problems, np.maximum(np.abs(data[name]), 1e-17), marker, ms=5, mfc="none", label=label)
     right.axhline(1e-6, color="black", lw=0.8, ls="--")
     right.set(xlabel="problem", ylabel="relative distance", title="Best over representations")
-    right.legend(fontsize=8.5, loc="lower left")
+    right.legend(fontsize=8.5, loc="lower left", bbox_to_anchor=(0.0, 0.66))
 
 
 CLAIM = Claim(

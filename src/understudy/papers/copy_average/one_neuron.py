@@ -210,8 +210,9 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
             title=f"Fig. 10: {LABELS.get(name, name)}",
             ylim=(1.1 * low, max(1.1 * high, 0.05)),
         )
-    for ax in (axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]):
+    for ax in (axes[0, 0], axes[0, 1], axes[1, 1]):
         ax.legend(fontsize=7.5)
+    axes[1, 0].legend(fontsize=7.5, loc="center right", bbox_to_anchor=(1.0, 0.58), ncols=2)
 
 
 CLAIM = Claim(

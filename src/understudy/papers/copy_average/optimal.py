@@ -52,9 +52,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     left.set(xlabel="group size ℓ", ylabel="L*(ℓ)", title="Loss of one averaging neuron")
     gain = measurement.data["gain"]
     right.plot(np.arange(1, len(gain)), gain[1:], "o-", ms=3, color="C1")
-    right.set(
-        xlabel="group size ℓ", ylabel="L*(ℓ+1) - L*(ℓ)", title="Adding a teacher costs less, the larger the group"
-    )
+    right.set(xlabel="group size ℓ", ylabel="L*(ℓ+1) - L*(ℓ)", title="Cost of one more teacher")
 
 
 CLAIM = Claim(

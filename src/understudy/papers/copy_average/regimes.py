@@ -152,6 +152,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
                     label=f"γ{name[-1]} = {data[f'{name}|value'][0]:.2f}",
                 )
         ax.set(xlabel="teachers k", title=f"A: n = {n} students")
+        ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylabel("loss at convergence")
     axes[0].legend(fontsize=8)
     present = [regime for regime in REGIME_COLOURS if f"{regime}|nk" in data]
@@ -163,8 +164,12 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         ax, inset = panels[2 * i], panels[2 * i + 1]
         loss, averaging = data[f"{regime}|loss"], data[f"{regime}|averaging"]
         seeds = np.arange(len(loss))
-        ax.plot(seeds[averaging], loss[averaging], "o", ms=4, color=REGIME_COLOURS["averaging"], label="average")
-        ax.plot(seeds[~averaging], loss[~averaging], "s", ms=4, color=REGIME_COLOURS["copying"], label="copies")
+        for chosen, marker, colour, label in (
+            (averaging, "o", "averaging", "average"),
+            (~averaging, "s", "copying", "copies"),
+        ):
+            if chosen.any():
+                ax.plot(seeds[chosen], loss[chosen], marker, ms=4, color=REGIME_COLOURS[colour], label=label)
         ax.axhline(float(data[f"{regime}|target"]), color="#D55E00", ls="--", lw=1.2, label="theory")
         spread = max(float(np.ptp(np.append(loss, data[f"{regime}|target"]))), 1e-3)
         middle = float(np.mean(np.append(loss, data[f"{regime}|target"])))

@@ -105,8 +105,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
 
 def _figure(measurement: Measurement, figure: "Figure") -> None:
-    figure.set_size_inches(11.0, 4.8)
-    table, names = measurement.data["table"], measurement.data["names"]
+    table, names = measurement.data["table"], [str(name).replace("\n", ", ") for name in measurement.data["names"]]
+    figure.set_size_inches(11.0, 1.2 + 0.27 * len(names))
     left, right = figure.subplots(1, 2)
     y = np.arange(len(names))
     for column, marker, colour, label in (
@@ -117,7 +117,8 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
     ):
         left.plot(table[:, column], y + 0.12 * (column - 1.5), marker, color=colour, label=label, ms=7)
     left.set(yticks=y, yticklabels=names, xscale="log", xlabel="loss at convergence", title="Where each start ends")
-    left.legend(fontsize=8)
+    left.legend(fontsize=7.5, ncols=4, loc="upper center", columnspacing=0.7, handletextpad=0)
+    left.set_ylim(-0.7, len(names) + 0.5)
     for column, marker, colour, label in (
         (4, "o", "#888888", "random, median"),
         (5, "s", "#009E73", "from copy-average"),
@@ -131,7 +132,8 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         xlabel="flow time until Newton's method takes over",
         title="How long the flow takes",
     )
-    right.legend(fontsize=8)
+    right.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=1, handletextpad=0.2)
+    right.set_ylim(-0.7, len(names) + 0.5)
 
 
 KINDS = ("unit-orthonormal", "non-orthogonal", "unequal outgoing", "non-isotropic")

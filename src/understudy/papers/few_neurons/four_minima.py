@@ -228,7 +228,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
                 seen.append(row)
                 ax.annotate(f"{weight:.2f}", row, xytext=(6, 5 + shift), textcoords="offset points", fontsize=8)
         ax.set(title=name, xlim=(-1.7, 1.7), ylim=(-1.7, 1.7), aspect="equal")
-    axes[1].legend(fontsize=8, loc="lower left")
+    axes[1].legend(fontsize=8, loc="lower center", ncols=2, columnspacing=0.8, handletextpad=0.2)
 
 
 CLAIM = Claim(

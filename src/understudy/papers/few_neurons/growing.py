@@ -105,11 +105,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 def _figure(measurement: Measurement, figure: "Figure") -> None:
     data = measurement.data
     n = data["n"]
-    figure.set_size_inches(11.0, 3.4)
+    figure.set_size_inches(11.0, 3.7)
     axes = figure.subplots(1, 4)
     for ax, column, name in ((axes[0], 0, "norm"), (axes[1], 1, "outgoing weight")):
         ax.plot(n, data["average"][:, column], "o-", label="averaging neuron")
-        ax.plot(n, data["alone"][:, column], "x--", color="black", lw=1, label="one neuron alone,\nas many teachers")
+        ax.plot(n, data["alone"][:, column], "x--", color="black", lw=1, label="one neuron alone, as many teachers")
         ax.plot(n[1:], data["stable"][:, column], "s-", color="C1", label="stable neurons")
         ax.set(xlabel="neurons n", ylabel=name)
     axes[0].axhline(1.70, color="grey", ls=":", lw=1)
@@ -121,7 +121,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         "printed: 0.42", (n[0], 0.42), xytext=(0, -11), textcoords="offset points", fontsize=8, color="grey"
     )
     axes[1].set_ylim(-0.6, None)
-    axes[0].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(0.0, 0.62))
+    figure.legend(handles=axes[0].get_lines()[:3], fontsize=9, loc="outside upper left", ncols=3)
     axes[2].plot(n[1:], data["correlation"], "o-")
     axes[2].set(xlabel="neurons n", ylabel="correlation of averaging\nand stable neurons")
     axes[2].ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)

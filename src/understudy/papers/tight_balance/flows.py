@@ -103,7 +103,7 @@ def draw_plateau(measurement: Measurement, figure: Any) -> None:
     left.semilogx(data["time"], angles, label=["student 1", "student 2"])
     for level in (22.5, -22.5):
         left.axhline(level, color="0.5", ls=":", lw=1)
-    left.set(xlabel="time", ylabel="angle to the shared teacher (°)", title="d = 2, ρ = 4: stuck at ±22.5°, then free")
+    left.set(xlabel="time", ylabel="angle to the shared teacher (°)", title="d = 2: stuck at ±22.5°, then free")
     left.legend()
     dims, share = data["dims"], data["share"]
     right.errorbar(
@@ -113,10 +113,9 @@ def draw_plateau(measurement: Measurement, figure: Any) -> None:
         right.plot(dims, share[:, which], ":", label=f"meet ({radius})")
     right.plot(dims, data["caught"], "s--", label="still there at t = 10⁸")
     right.set_xscale("log", base=2)
-    right.set(
-        xlabel="dimension d", ylabel="probability", title="Meeting tight balance, n = k = 2, ρ = 4", ylim=(0, None)
-    )
+    right.set(xlabel="dimension d", ylabel="probability", title="Meeting tight balance", ylim=(0, None))
     right.legend(fontsize=8)
+    figure.suptitle("n = k = 2, ρ = 4", fontsize=11)
 
 
 def losses(settings: Settings, progress: Progress) -> Measurement:
@@ -189,7 +188,7 @@ def draw_losses(measurement: Measurement, figure: Any) -> None:
         overlaps = measurement.data[loss]
         for student in (0, 1):
             for teacher in (0, 1):
-                label = f"|w_{student + 1}·v_{teacher + 1}|"
+                label = f"$|w_{student + 1} \\cdot v_{teacher + 1}|$"
                 axes.semilogx(
                     measurement.data[f"{loss}_time"],
                     overlaps[:, student, teacher],
