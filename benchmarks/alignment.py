@@ -14,7 +14,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from understudy.aligning import Experiment, Problem, default_workers, draw, optimizer_of, schedule, squared_error, watch
+from understudy.aligning import Experiment, Problem, draw, schedule
+from understudy.aligning.runs import default_workers, optimizer_of, squared_error, watch
 from understudy.dynamics.sgd import Trainer
 from understudy.layers.streaming import refer
 

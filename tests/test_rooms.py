@@ -7,16 +7,11 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "understudy"
 ROOMS = [
-    "errors",
     "compilation",
     "data",
-    "cifar",
     "activations",
     "gaussian",
     "networks",
-    "convolutional",
-    "deep_teachers",
-    "experiments",
     "teachers",
     "tasks",
     "dynamics",

@@ -7,7 +7,7 @@ import pytest
 
 from cases import thorough_but
 from understudy.dynamics.training import train_regularised
-from understudy.layers import detect_plateau, forces
+from understudy.layers import balancing_gates, detect_plateau, forces
 from understudy.layers.representation import Representations, to_representations, to_weights
 from understudy.tasks.regularised import Regularised
 
@@ -51,6 +51,23 @@ def test_balance_to_the_gradient_norm(hidden, outputs):
         for found in forces(task, run.vector, gates=run.gates):
             assert found.residual <= 2 * found.conditioning * run.residual + 1e-14
             assert np.linalg.norm(found.attraction) > 1e-3
+        if run.pinned.any():  # slopes at kinks are found from the network alone
+            gates = balancing_gates(task, run.vector)
+            assert all(f.residual < 1e-8 * f.conditioning for f in forces(task, run.vector, gates=gates))
+            assert max(f.residual for f in forces(task, run.vector)) > 1e-4
+    assert any(run.pinned.any() for run in runs)
+
+
+def test_smooth_activations_have_no_kinks_and_a_dead_neuron_is_at_rest():
+    smooth = problem((3,), "tanh")
+    assert balancing_gates(smooth, np.ones(smooth.size)) is None
+    task = problem((3,))
+    first = np.array([[0.0, 0.0, 0.0], [1.0, 0.5, 0.1], [0.2, -1.0, 0.3]])
+    weights = (first, np.array([[0.0, 1.0, 1.0, 0.5]]))
+    gates = balancing_gates(task, weights).reshape(3, -1)
+    np.testing.assert_array_equal(gates[1:], np.sign(first[1:] @ np.asarray(task.entry)))
+    found = forces(task, weights, gates=gates.ravel())[0]
+    np.testing.assert_array_equal(found.repulsion[0], 0.0)
 
 
 def test_plateau_rule():

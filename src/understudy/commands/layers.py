@@ -103,10 +103,11 @@ def examine(
     """One row a hidden layer, a summary, and the arrays behind them."""
     import numpy as np
 
-    from understudy.layers import covariances, forces, representation_loss, to_representations
+    from understudy.layers import balancing_gates, covariances, forces, representation_loss, to_representations
     from understudy.surgery import aligned_groups
 
-    found = forces(task, parameters)
+    gates = balancing_gates(task, parameters)
+    found = forces(task, parameters, gates=gates)
     pairs, output = covariances(task, parameters)
     rows, arrays = [], {"output": output}
     for layer, (own, after) in zip(found, pairs, strict=True):
@@ -138,10 +139,23 @@ def examine(
         "penalty": task.penalty,
         "bias": task.bias,
         "loss": loss,
-        "gradient_norm": float(np.linalg.norm(np.asarray(task.gradient(parameters)))),
+        "gradient_norm": _gradient_norm(task, parameters, gates),
+        "kinks": 0 if gates is None else int(np.sum(np.abs(gates) < 1)),
         "useless_weights": (loss - representation_loss(task, to_representations(task, parameters))) / task.penalty,
     }
     return rows, summary, arrays
+
+
+def _gradient_norm(task: Regularised, parameters: Any, gates: Any) -> float:
+    """‖∇L‖, at kinks with the slopes that balance best."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    from understudy.dynamics.settle import gated_gradient
+
+    vector = task.flatten(parameters)
+    gradient = task.gradient(vector) if gates is None else gated_gradient(task, vector, jnp.asarray(gates))
+    return float(np.linalg.norm(np.asarray(gradient)))
 
 
 def _rank(gram: Any) -> int:
@@ -176,7 +190,8 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
     console.print(table)
     console.print(
         "ranks: of the layer's covariance, before and after the activation. mergeable: neurons beyond the first of their ray. "
-        "imbalance: |attraction + repulsion| over the larger; 0 at a minimum where no pre-activation is zero.",
+        "imbalance: |attraction + repulsion| over the larger; 0 at a minimum. Where a pre-activation is zero (a kink), forces and ∇L have the slope that "
+        "balances best.",
         highlight=False,
         soft_wrap=True,
     )

@@ -14,6 +14,7 @@ from understudy.layers.forces import signals as signals
 from understudy.layers.frank_wolfe import GlobalMinimum as GlobalMinimum
 from understudy.layers.frank_wolfe import block_gap as block_gap
 from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
+from understudy.layers.kinks import balancing_gates as balancing_gates
 from understudy.layers.observers import observations as observations
 from understudy.layers.observers import observes_in_ball as observes_in_ball
 from understudy.layers.plateau import Plateau as Plateau

@@ -13,7 +13,8 @@ balance is
   attraction_ℓ + Λ_ℓ P_{ℓ-1} = (∂L/∂W_ℓ) (Z^σ_{ℓ-1})⁺ᵀ
 
 (P_{ℓ-1} projects onto the row space of Z^σ_{ℓ-1}): the residual is at most ‖∇L‖ / least singular value of Z^σ_{ℓ-1}.
-At a kink, z = 0, the slope in σ' is any number between those of both sides; `gates` of `Settled` say which one balances.
+At a kink, z = 0, the slope in σ' is any number between those of both sides; `gates` of `Settled` say which one balances,
+and `layers.kinks` finds them for a network from elsewhere.
 """
 
 from __future__ import annotations

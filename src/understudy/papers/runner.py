@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from understudy.errors import MissingDataError
+from understudy.data.errors import MissingDataError
 from understudy.papers import ledger
 from understudy.papers.claim import Claim, Progress, Scale
 from understudy.papers.figures import draw

@@ -11,7 +11,7 @@ from understudy.papers.measurement import Measurement
 
 def _images(settings: Settings) -> tuple[Any, ...]:
     """Training and test images, averaged down to the size asked for and standardised, and labels."""
-    from understudy.cifar import cifar10_part
+    from understudy.data.cifar import cifar10_part
 
     data = cifar10_part()
     size = settings["size"]
@@ -37,8 +37,8 @@ def _teacher(
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.convolutional import Convolutional, cross_entropy, prune_channels
     from understudy.dynamics.sgd import Trainer, adam
+    from understudy.networks.convolutional import Convolutional, cross_entropy, prune_channels
 
     def fit(network: Any, epochs: int, low: float, high: float) -> Any:
         trainer = Trainer(cross_entropy, adam(settings["teacher_rate"]), x, y, [0], batch=settings["batch"])
@@ -107,8 +107,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.convolutional import Convolutional, squared_error
     from understudy.dynamics.sgd import Trainer, adam
+    from understudy.networks.convolutional import Convolutional, squared_error
 
     x, y, test, labels = _images(settings)
     teacher, told = _teacher(settings, x, y, test, labels, progress)

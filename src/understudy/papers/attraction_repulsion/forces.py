@@ -18,7 +18,7 @@ def _digits(count: int) -> tuple[Any, Any]:
     """The first `count` training images of each digit, grey values 0 … 1, and labels."""
     import numpy as np
 
-    from understudy.data import mnist
+    from understudy.data.mnist import mnist
 
     data = mnist()
     chosen = np.concatenate([np.flatnonzero(data.y_train == digit)[:count] for digit in DIGITS])

@@ -31,7 +31,7 @@ def _teacher_problem(settings: Settings) -> tuple[Any, Any, Any, Any]:
 def _mnist_problem(samples: int) -> tuple[Any, Any, Any, Any]:
     import numpy as np
 
-    from understudy.data import mnist
+    from understudy.data.mnist import mnist
 
     data = mnist()
     one_hot = np.eye(10)

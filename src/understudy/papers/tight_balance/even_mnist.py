@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy import activations
 from understudy.activations import Activation, Smooth
-from understudy.data import mnist
+from understudy.data.mnist import mnist
 from understudy.dynamics.sgd import adam, train
 from understudy.networks import Deep
 from understudy.papers.check import at_least, at_most, between

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.deep_teachers import half_active
 from understudy.networks import Deep
+from understudy.teachers import half_active
 
 EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
 """When statistics are kept unless asked otherwise: densely at first, then every ten epochs."""

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.deep_teachers import GRID, distinct_rows, half_active
 from understudy.layers.streaming import hidden_activations
+from understudy.teachers.half_active import GRID, distinct_rows, half_active
 
 X = 1.5 * np.random.default_rng(0).normal(size=(2000, 12))
 

@@ -1,4 +1,4 @@
-"""Data sets from the user's own copy, or fetched when asked to; verified to the byte, and never replaced by others.
+"""MNIST from the user's own copy, or fetched when asked to; verified to the byte, and never replaced by others.
 
 Looked for in this order: the path given; `$UNDERSTUDY_DATA`; the cache directory, where fetched files are kept. A path
 is a file `mnist.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory with that file or with the
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.compilation import cache_directory
-from understudy.errors import MissingDataError as MissingDataError
+from understudy.data.errors import MissingDataError, WrongDataError
 
 MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -43,10 +43,6 @@ CONTENT = {
     "y_test": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
 }
 """SHA-256 of the bytes of each array, however it is packed: what tells MNIST from anything else."""
-
-
-class WrongDataError(ValueError):
-    """A file was found that is not what it claims to be."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +172,3 @@ def _fetch(name: str, digest: str, cache: Path, mirrors: Sequence[str], opener: 
 def _download(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=60) as response:
         return response.read()
-
-
-if __name__ == "__main__":
-    mnist(fetch=True)
-    print(f"MNIST is in {cache_directory() / 'data' / 'mnist'}, verified.")

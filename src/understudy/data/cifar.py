@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.data import WrongDataError
-from understudy.errors import MissingDataError
+from understudy.data.errors import MissingDataError, WrongDataError
 
 TESTED = 2000
 CONTENT = {

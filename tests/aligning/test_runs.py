@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.aligning import Experiment, collect, draw, run, schedule, squared_error, students_of, train_on
+from understudy.aligning import Experiment, collect, draw, run, schedule, students_of, train_on
+from understudy.aligning.runs import squared_error
 from understudy.layers import align
 from understudy.store import Store
 

@@ -6,8 +6,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from understudy import data
-from understudy.data import MissingDataError, WrongDataError, mnist
+from understudy.data import mnist as data
+from understudy.data.errors import MissingDataError, WrongDataError
+from understudy.data.mnist import mnist
 
 
 def idx(array):

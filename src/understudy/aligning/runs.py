@@ -18,13 +18,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
+from understudy.aligning.experiment import Experiment, Problem, draw
 from understudy.dynamics.descent import quasi_newton
 from understudy.dynamics.optimizers import Optimizer, adam, sgd
 from understudy.dynamics.sgd import Trainer, Training
-from understudy.experiments import Experiment as Experiment
-from understudy.experiments import Problem as Problem
-from understudy.experiments import draw as draw
-from understudy.experiments import schedule as schedule
 from understudy.layers.streaming import Reference, measure, refer
 from understudy.networks import Deep
 from understudy.results import FitResults

@@ -1,0 +1,3 @@
+"""Networks: parameters and forward pass."""
+
+from understudy.networks.dense import Deep, TwoLayer
