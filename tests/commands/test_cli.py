@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+import typer
 import xarray as xr
 
+from understudy.cli import app
 from understudy.store import Store
 
 SMALL = ["fit", "--teacher", "3", "--student", "2", "--seeds", "3"]
@@ -31,6 +35,19 @@ def test_help_imports_no_array_library():
     assert done.stdout.strip() == "[]", done.stderr
 
 
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_that_it_accepts_and_json(name):
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert "--json" in options
+    (example,) = re.findall(r"Example: `understudy ([^`]+)`", " ".join(COMMANDS[name].help.split()))
+    command, *words = shlex.split(example)
+    assert command == name
+    assert {word for word in words if word.startswith("--")} <= options
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -45,8 +62,6 @@ def test_help_imports_no_array_library():
 )
 def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
     from typer.testing import CliRunner
-
-    from understudy.cli import app
 
     done = CliRunner().invoke(app, ["fit", *arguments, "--out", str(tmp_path)])
     assert done.exit_code == 2

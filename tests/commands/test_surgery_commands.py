@@ -44,6 +44,10 @@ def test_split_of_a_stored_result(tmp_path):
     table = invoke("split", "--result", file, "--mus", "0.5")
     assert table.exit_code == 0, table.output
     assert "scenario" in table.output
+    assert "…" not in table.output, "all of it can be read in 80 columns"
+    grown = invoke("grow", *FAST, "--student", "2")
+    assert "1-copy-1-average" in grown.output
+    assert "…" not in grown.output
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from understudy import papers
+from understudy.cli import app
 from understudy.commands.claims import claims as claims_command
 from understudy.commands.reproduce import reproduce as reproduce_command
 from understudy.papers import entries, reproduce
@@ -122,3 +123,20 @@ def test_reproduce_all_and_interrupt(toy, run_command, tmp_path, monkeypatch):
     done = run_command("reproduce", "toy", "--out", str(tmp_path))
     assert done.exit_code == 130
     assert "the same command" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["tight-balance/even-mnist", "alignment/cifar"])
+@pytest.mark.parametrize("place", [None, "nowhere"])
+def test_missing_data_are_not_yet_and_named(target, place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("UNDERSTUDY_DATA", raising=False)
+    if place is not None:
+        monkeypatch.setenv("UNDERSTUDY_DATA", str(tmp_path / place))
+    done = CliRunner().invoke(app, ["reproduce", target, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "Traceback" not in done.output
+    assert "… not yet" in done.stdout
+    for part in (f"{target}: not yet, data are missing.", "UNDERSTUDY_DATA", place or ""):
+        assert part in done.stderr

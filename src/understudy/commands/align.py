@@ -208,7 +208,7 @@ def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("p", "over", "layer", "teachers", "students", "seeds", "epoch 5", "recovered", "loss"):
+    for name in ("p", "over", "layer", "k", "n", "seeds", "epoch 5", "recovered", "loss"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in summaries:
         for layer in cell["layers"]:
@@ -223,12 +223,12 @@ def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
                 str(cell["seeds"]),
                 "" if early is None else f"{100 * early['recovered']:.1f} %",
                 _with_interval(last),
-                f"{cell['loss'][-1]['median']:.2e}" if cell["loss"][-1]["median"] is not None else "not finite",
+                f"{cell['loss'][-1]['median']:.1e}" if cell["loss"][-1]["median"] is not None else "not finite",
             )
     console = Console()
     console.print(table)
     console.print(
-        f"{seconds:.1f} s. epoch 5, recovered: share of teachers recovered then, and at the end with a 95 % bootstrap interval over seeds; "
+        f"{seconds:.1f} s. k, n: teachers and students in the layer; epoch 5, recovered: share of teachers recovered then, and at the end with a 95 % bootstrap interval over seeds; "
         "loss: median of ½ mean ‖f* - f‖² on evaluation samples.",
         highlight=False,
     )

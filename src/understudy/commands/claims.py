@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from rich.text import Text
 
-WIDEST = 44  # characters of a value in the table; --json has all of it
+WIDEST = 44  # characters of a value in a table of up to 120 columns, more in a wider one; --json has all of it
 STYLES = {
     "reproduced": ("✓", "bold blue"),
     "differs": ("≠", "bold dark_orange"),
@@ -32,7 +32,10 @@ def claims(
         bool, typer.Option("--refresh", help="First bring the stored statements up to date with the code.")
     ] = False,
 ) -> None:
-    """List every claim with the paper's value, the last measured one and the verdict."""
+    """List every claim with the paper's value, the last measured one and the verdict.
+
+    Example: `understudy claims few-neurons --all-scales`
+    """
     from understudy.papers.ledger import Entry, entries, record
     from understudy.papers.registry import PAPERS, UnknownNameError, claims_of, find_paper
     from understudy.papers.result import BadRecordError, Result
@@ -81,6 +84,7 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
 
     # A narrow screen shows what matters most: two readable columns of values beat six of slivers.
     wide = console.width >= 120
+    widest = WIDEST + max(console.width - 120, 0)
     table = Table(title=title, title_style="bold", title_justify="left", show_lines=not wide)
     table.add_column("Claim", no_wrap=True)
     if wide:
@@ -91,7 +95,7 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
     if wide:
         table.add_column("When", no_wrap=True)
     for row in rows:
-        values = Text(_cut(text(row["paper_value"]))), Text(_cut(text(row["measured"])))
+        values = Text(_cut(text(row["paper_value"]), widest)), Text(_cut(text(row["measured"]), widest))
         when = Text(f"{row['when'][:10]} ({row['scale']})" if row["when"] else "–")
         cells = [Text(row["id"]), *([Text(row["where"])] if wide else []), *values, verdict_text(row["status"])]
         table.add_row(*cells, *([when] if wide else []))
@@ -106,5 +110,5 @@ def verdict_text(status: str) -> "Text":
     return Text(f"{mark} {status}", style=style)
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"
+def _cut(line: str, widest: int) -> str:
+    return line if len(line) <= widest else line[: widest - 1] + "…"

@@ -11,6 +11,8 @@ import typer
 
 from understudy.commands.claims import fail
 
+WIDE = 120  # columns of a screen that has room for the other neurons, too
+
 
 def grow(
     activation: Annotated[str, typer.Option(help="erf, softplus[:β], sigmoid, tanh, …; smooth ones.")] = "erf",
@@ -109,9 +111,12 @@ def _print(content: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console()
+    wide = console.width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("n", "verdict", "label", "loss", "average: |w|", "a", "others: |w|", "a", "u", "split", "λ"):
-        table.add_column(name, justify="right", no_wrap=True)
+    others = ("others: |w|", "a", "u") if wide else ()
+    for name in ("n", "verdict", "label", "loss", "average: |w|", "a", *others, "split", *(("λ",) if wide else ())):
+        table.add_column(name, justify="left" if name in ("verdict", "label") else "right", no_wrap=True)
     for row in content["stages"]:
         rest = [i for i in range(row["width"]) if i != row["averaging"]]
         pick = lambda key, rest=rest, row=row: _range([row[key][i] for i in rest])  # noqa: E731
@@ -122,17 +127,18 @@ def _print(content: dict[str, Any]) -> None:
             f"{row['loss']:.7g}",
             f"{row['norms'][row['averaging']]:.4f}",
             f"{row['outgoing'][row['averaging']]:.4f}",
-            pick("norms"),
-            pick("outgoing"),
-            pick("correlations_with_averaging"),
-            "" if row["split_neuron"] is None else f"{row['split_neuron']} ({row['scenario']})",
-            "" if row["pushed_along"] is None else f"{row['pushed_along']:.1e}",
+            *((pick("norms"), pick("outgoing"), pick("correlations_with_averaging")) if wide else ()),
+            "" if row["split_neuron"] is None else str(row["split_neuron"]) + (f" ({row['scenario']})" if wide else ""),
+            *(("" if row["pushed_along"] is None else f"{row['pushed_along']:.1e}",) if wide else ()),
         )
-    console = Console()
     console.print(table)
+    rest_of_it = (
+        "u: its correlation with the others; split: the neuron that was split (scenario); λ: eigenvalue of the push."
+        if wide
+        else f"split: the neuron that was split. A screen of {WIDE} columns shows more, and so does --json."
+    )
     console.print(
-        f"{content['seconds']:.1f} s. average: the neuron whose best match to a teacher is worst; u: its correlation with the others; split: the "
-        "neuron that was split (scenario); λ: eigenvalue of the push.",
+        f"{content['seconds']:.1f} s. average: the neuron whose best match to a teacher is worst; {rest_of_it}",
         highlight=False,
     )
 

@@ -176,7 +176,6 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         f"widths {summary['widths']}, {summary['samples']} inputs, λ = {summary['penalty']:g}: loss {summary['loss']:.6g}, "
         f"|∇L| {summary['gradient_norm']:.1e}, ‖useless weights‖² {max(summary['useless_weights'], 0):.2g}",
         highlight=False,
-        soft_wrap=True,
     )
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     heads = ("layer", "neurons", "ranks", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
@@ -193,7 +192,6 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         "imbalance: |attraction + repulsion| over the larger; 0 at a minimum. Where a pre-activation is zero (a kink), forces and ∇L have the slope that "
         "balances best.",
         highlight=False,
-        soft_wrap=True,
     )
     if paths:
         console.print("Files: " + ", ".join(paths), soft_wrap=True, highlight=False)

@@ -133,7 +133,6 @@ def _print_table(stored: StoredNetwork, activation: str, merged: Merged, files: 
         f"Squared norm {report.norm_before:.6g} → {report.norm_after:.6g}. Outputs {where} changed by "
         f"{report.largest_change:.1e} at most, {report.relative_change:.1e} relative (root mean square).",
         highlight=False,
-        soft_wrap=True,
     )
     if files:
         console.print("Written: " + ", ".join(str(f) for f in files), soft_wrap=True, highlight=False)

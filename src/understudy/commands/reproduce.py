@@ -12,6 +12,7 @@ from understudy.commands.claims import fail, print_table, verdict_text
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from understudy.papers.result import Result
     from understudy.papers.runner import Event, Run
 
 
@@ -29,8 +30,10 @@ def reproduce(
 ) -> None:
     """Measure the claims of a paper, set the numbers beside the paper's, and write figures and a page.
 
-    What is finished is kept in --out and not measured again. Exit code: 0; 1 if a claim differs or failed;
-    2 for bad input.
+    What is finished is kept in --out and not measured again. A claim whose data are not on this machine stays "not yet".
+    Exit code: 0; 1 if a claim differs or failed; 2 for bad input.
+
+    Example: `understudy reproduce copy-average/one-neuron --out results/papers`
     """
     from rich.console import Console
 
@@ -74,6 +77,9 @@ def reproduce(
     if every:
         pages.insert(0, write_index(out, [run.paper for run in runs], {r.paper: r.results.values() for r in runs}))
     for run in runs:
+        for name, result in run.results.items():
+            if result.error:
+                typer.echo(f"{run.paper}/{name}: {_reason(result)}", err=True)
         for name, error_text in run.figure_errors.items():
             typer.echo(f"The figure of {run.paper}/{name} could not be drawn:\n{error_text}", err=True)
     if json_:
@@ -81,6 +87,13 @@ def reproduce(
     else:
         _print_tables(Console(), runs, pages)
     raise typer.Exit(0 if all(run.ok for run in runs) else 1)
+
+
+def _reason(result: "Result") -> str:
+    """Why there is no number: which data are missing, or the last line of what was raised."""
+    if result.status == "not yet":
+        return f"not yet, data are missing. {result.error}"
+    return f"failed, {result.error.strip().splitlines()[-1]} (the page has the traceback)"
 
 
 def _targets(target: str | None, every: bool) -> list[tuple[str, str | None]]:

@@ -226,30 +226,22 @@ def _print(report: dict[str, Any]) -> None:
         f"The point: {point['kind']}, loss {point['loss']:.9g}, |∇L| {point['gradient_norm']:.0e}, least λ {point['least_eigenvalue']:.1e}",
         highlight=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("neuron", "a", "|w|", "scenario", "Y", "μ", "verdict", "index", "least λ", "bounds"):
-        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
     for row in report["neurons"]:
-        own = [
-            str(row["neuron"]),
-            f"{row['outgoing']:.3f}",
-            f"{row['norm']:.3f}",
-            row["scenario"],
-            f"{row['least_of_Y']:.0e}…{row['largest_of_Y']:.0e}",
-        ]
-        for number, s in enumerate(row["splits"]):
-            table.add_row(
-                *(own if number == 0 else [""] * len(own)),
-                f"{s['mu']:g}",
-                s["kind"],
-                str(s["index"]),
-                f"{s['least_eigenvalue']:.1e}",
-                f"{s['lower_bound']:.0e}…{s['upper_bound']:.0e}",
-                end_section=number == len(row["splits"]) - 1,
-            )
-    console.print(table)
+        console.print(
+            f"\n[bold]Neuron {row['neuron']}[/]: a = {row['outgoing']:.3f}, |w| = {row['norm']:.3f}, scenario {row['scenario']}, "
+            f"eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
+            table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+        for s in row["splits"]:
+            numbers = (f"{s[key]:.1e}" for key in ("least_eigenvalue", "lower_bound", "upper_bound"))
+            table.add_row(f"{s['mu']:g}", s["kind"], str(s["index"]), *numbers)
+        console.print(table)
     console.print(
-        "Y, bounds: least and largest eigenvalue of Y; of the least non-trivial λ (App. D.2.1, Lemma 4.2).",
+        "least λ: least Hessian eigenvalue; bounds: of the least one that is not trivially zero (App. D.2.1, Lemma 4.2).",
         highlight=False,
     )
     for row in report["neurons"]:
