@@ -33,6 +33,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["align", *SMALL, *map(str, arguments)])
 
 
+@pytest.mark.thorough
 def test_a_grid_is_trained_stored_and_reused(tmp_path):
     grid = ("--over", "1,2", "--polarity", "0.5,1", "--out", tmp_path)
     done = run(*grid, "--json")

@@ -4,13 +4,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cases import thorough_but
 from understudy.layers import align, measure, observations, observes_in_ball, recovery_interval, refer
 from understudy.networks import Deep
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("samples", [40, 500, 610])
+@pytest.mark.parametrize("samples", thorough_but([40, 500, 610], [610]))
 def test_blocks_give_what_all_samples_give(samples):
     x = jnp.asarray(RNG.normal(size=(samples, 4)))
     teacher, student = Deep.glorot([4, 3, 5, 2], seed=0, bias=0.2), Deep.glorot([4, 6, 4, 2], seed=1, bias=0.2)
@@ -24,6 +25,7 @@ def test_blocks_give_what_all_samples_give(samples):
     assert float(found.loss) == pytest.approx(0.5 * np.mean(np.sum(gap**2, axis=1)), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_several_teachers_in_one_reference():
     x = jnp.asarray(RNG.normal(size=(2, 30, 4)))
     teachers = [Deep.glorot([4, 3, 2], seed=s) for s in (0, 1)]
