@@ -39,13 +39,17 @@ def test_several_teachers_in_one_reference():
     np.testing.assert_allclose(found.correlations[0], measure(student, apart[1]).correlations[0], atol=1e-13)
 
 
+def test_the_opposite_of_an_observer_is_not_observed():
+    w, b = RNG.normal(size=(500, 3)), RNG.normal(size=500)
+    assert not np.diag(observes_in_ball(w, b, -w, -b, 2.0)).any()
+    assert np.diag(observes_in_ball(w, b + 1e-12, -w, -b, 2.0)).any()
+
+
 def test_observers_from_weights_against_search():
     d, radius = 3, 2.0
     w, b = RNG.normal(size=(6, d)), 2 * RNG.normal(size=6)
     v, a = RNG.normal(size=(5, d)), 1.5 * RNG.normal(size=5)
-    v[0], a[0] = -w[0], -b[0]  # the opposite of an observer: its boundary is where that one is just inactive
     found = observes_in_ball(w, b, v, a, radius)
-    assert not found[0, 0]
     # Against the best of many points of the disc where the plane cuts the ball (its rim holds the maximum).
     for j in range(5):
         unit = v[j] / np.linalg.norm(v[j])
