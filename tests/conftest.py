@@ -26,6 +26,7 @@ install_import_hook([f"understudy.{room}" for room in ROOMS], "typechecker.check
 
 threadpool_limits(1)  # workers share the cores: contended BLAS threads cost ten times what they save
 CACHE = "UNDERSTUDY_TEST_CACHE"
+STATES: dict = {}
 
 
 def pytest_configure(config):
@@ -45,3 +46,11 @@ def pytest_unconfigure(config):
 def strict_ranks():
     with jax.numpy_rank_promotion("raise"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order(request):
+    """A module's RNG begins every test in the same state, whichever tests ran before."""
+    rng = getattr(request.module, "RNG", None)
+    if rng is not None:
+        rng.bit_generator.state = STATES.setdefault(request.module.__name__, rng.bit_generator.state)

@@ -24,6 +24,7 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
 def test_python_blocks_print_what_the_page_says(page):
     names = {}

@@ -31,6 +31,7 @@ def default_case():
     return us.fit(erf_task(8, 4), seeds=20)
 
 
+@pytest.mark.thorough
 def test_eight_teachers_four_students(default_case):
     all_certified(default_case)
     assert labels(default_case) == {"3-copy-1-average": 20}
@@ -58,9 +59,7 @@ def test_three_teachers_two_students():
     assert max(abs(run.loss - one_neuron("erf", teachers=2).loss) for run in runs) < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("teachers", "least", "most"), thorough_but([(9, 20, 20), (11, 19, 20), (13, 1, 19)], [(13, 1, 19)])
-)
+@pytest.mark.parametrize(("teachers", "least", "most"), thorough_but([(9, 20, 20), (11, 19, 20), (13, 1, 19)], []))
 def test_eight_students_change_from_perturbed_copies_to_copies_and_an_average(teachers, least, most):
     runs = us.fit(erf_task(teachers, 8), seeds=20)
     all_certified(runs)
@@ -82,7 +81,7 @@ def test_a_hundred_thousand_dimensions_change_nothing():
         assert float(jnp.linalg.norm(task.gradient(run.parameters))) < 1e-11
 
 
-@pytest.mark.parametrize("activation", thorough_but(["softplus", "sigmoid", "tanh"], ["sigmoid"]))
+@pytest.mark.parametrize("activation", thorough_but(["softplus", "sigmoid", "tanh"], []))
 def test_activations_without_closed_form(activation):
     runs = us.fit(us.Population(us.Teacher.orthonormal(8, dim=9, activation=activation), width=4), seeds=2)
     all_certified(runs)
@@ -131,6 +130,7 @@ def test_random_starts_of_finite_data_must_be_given():
         us.fit(task, 3)
 
 
+@pytest.mark.thorough
 def test_biases_and_several_outputs_converge():
     """More noisy data than parameters: isolated minima, reached to rounding."""
     targets = np.stack([np.sin(INPUTS[:, 0]), INPUTS[:, 1] ** 2], axis=1) + 0.3 * RNG.normal(size=(60, 2))
@@ -158,6 +158,7 @@ def test_a_deep_net_with_a_log_cosh_cost():
         assert run.trajectory.ending != "polished" or kind == "minimum"
 
 
+@pytest.mark.thorough
 def test_softmax_cross_entropy_of_noisy_classes_is_strictly_convex_up_to_a_shift():
     """A linear softmax classifier of classes that overlap: one minimum, flat along the common shift of all scores."""
     classes = (INPUTS[:, 0] + RNG.normal(size=60) > 0).astype(int) + (INPUTS[:, 1] > 0.5)

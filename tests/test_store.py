@@ -283,6 +283,7 @@ def assert_sound(directory, least):
     assert not list(directory.glob("*.damaged"))
 
 
+@pytest.mark.thorough
 def test_kill_9_while_saving_leaves_a_sound_store(tmp_path):
     # The same 12 results over and over: kills fall on first saves and on replacements alike.
     for round_, saves in enumerate((3, 14)):
@@ -299,6 +300,7 @@ def test_kill_9_while_saving_leaves_a_sound_store(tmp_path):
     store.compute({"i": 12}, lambda _: xr.Dataset({"x": 12.0}))
 
 
+@pytest.mark.thorough
 def test_two_processes_write_one_store(tmp_path):
     # The same configurations at the same time, in opposite order.
     writers = [start_writer(tmp_path, 0, 1, 12), start_writer(tmp_path, 23, -1, 12)]

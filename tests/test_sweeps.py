@@ -262,6 +262,7 @@ def test_a_cluster_without_workers_is_given_up(store, tmp_path, monkeypatch):
     assert "no workers" in result.failed[0].message
 
 
+@pytest.mark.thorough
 def test_a_cell_that_kills_its_workers_is_given_up(store, monkeypatch):
     monkeypatch.setattr(sweeps, "ALLOWED_FAILURES", 0)
     before = {name: value for name, value in os.environ.items() if name != "__DASK_PARENT_PID"}
@@ -287,6 +288,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_local_workers_at_once_and_keeps_what_is_finished(store, tmp_path):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)

@@ -20,6 +20,7 @@ def rows():
     return run(SMALL, [0, 1, 2], workers=2)
 
 
+@pytest.mark.thorough
 def test_a_seed_is_the_same_alone_and_in_company(rows):
     alone = run(SMALL, [2], workers=1)
     for name in ("W1", "b2", "loss", "best_of_teacher_1"):
@@ -97,6 +98,7 @@ def test_configurations_and_schedules():
             Experiment.of({**SMALL.configuration(), **wrong})
 
 
+@pytest.mark.thorough
 def test_training_on_ends_below_the_loss_asked_for(rows):
     for seed, student in enumerate(students_of(rows)[:2]):
         problem = draw(SMALL, seed)

@@ -33,6 +33,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["align", *SMALL, *map(str, arguments)])
 
 
+@pytest.mark.thorough
 def test_a_grid_is_trained_stored_and_reused(tmp_path):
     grid = ("--over", "1,2", "--polarity", "0.5,1", "--out", tmp_path)
     done = run(*grid, "--json")
@@ -84,3 +85,26 @@ def test_an_interrupt_says_what_is_kept(tmp_path, monkeypatch):
     assert done.exit_code == 130
     assert "run the same command to go on" in done.output
     assert "nothing is kept" in run().output
+
+
+@pytest.mark.thorough
+def test_a_cluster_trains_the_same(tmp_path):
+    from distributed import LocalCluster
+
+    grid = ("--over", "1,2", "--polarity", "0.5", "--json", "--out")
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as dask:
+        there = run(*grid, tmp_path / "there", "--cluster", dask.scheduler_address)
+    assert there.exit_code == 0, there.output
+    here = run(*grid, tmp_path / "here")
+    assert json.loads(there.stdout)["cells"] == json.loads(here.stdout)["cells"]
+    assert {p.name for p in (tmp_path / "there").glob("*.nc")} == {p.name for p in (tmp_path / "here").glob("*.nc")}
+    again = run(*grid, tmp_path / "there", "--cluster", "tcp://127.0.0.1:9")  # nothing is left to do
+    assert json.loads(again.stdout)["cells"] == json.loads(there.stdout)["cells"]
+
+
+def test_a_cluster_needs_a_place_for_results():
+    done = run("--cluster", "tcp://127.0.0.1:9")
+    assert done.exit_code == 2
+    assert "--out" in done.output

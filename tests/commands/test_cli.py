@@ -12,6 +12,7 @@ import time
 import pytest
 import typer
 import xarray as xr
+from typer.testing import CliRunner
 
 from understudy.cli import app
 from understudy.store import Store
@@ -61,18 +62,20 @@ def test_every_command_has_an_example_that_it_accepts_and_json(name):
     ],
 )
 def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
-    from typer.testing import CliRunner
-
     done = CliRunner().invoke(app, ["fit", *arguments, "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
     assert list(tmp_path.iterdir()) == []
 
 
+def fit(*arguments):
+    done = CliRunner().invoke(app, [*SMALL[:-1], *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
 def test_fit_stores_reuses_extends_and_notices_damage(tmp_path):
-    first = understudy(*SMALL, "--out", str(tmp_path), "--json")
-    assert first.returncode == 0, first.stderr
-    told = json.loads(first.stdout)
+    told = json.loads(fit("3", "--out", str(tmp_path), "--json"))
     assert set(told) == {"task", "seconds", "runs"}
     assert set(told["runs"][0]) == {
         "seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time",
@@ -84,16 +87,15 @@ def test_fit_stores_reuses_extends_and_notices_damage(tmp_path):
     with xr.open_dataset(file) as plain:
         assert list(plain["seed"].values) == [0, 1, 2]
     stamp = file.stat().st_mtime_ns
-    again = understudy(*SMALL, "--out", str(tmp_path))
-    assert "3 seeds reused" in again.stdout
+    assert "3 seeds reused" in fit("3", "--out", str(tmp_path))
     assert file.stat().st_mtime_ns == stamp
-    more = understudy(*SMALL[:-1], "0-3", "--out", str(tmp_path))
-    assert "4 runs" in more.stdout
-    assert "3 seeds reused" in more.stdout
+    more = fit("0-3", "--out", str(tmp_path))
+    assert "4 runs" in more
+    assert "3 seeds reused" in more
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 0xFF
     file.write_bytes(content)
-    redone = json.loads(understudy(*SMALL, "--out", str(tmp_path), "--json").stdout)
+    redone = json.loads(fit("3", "--out", str(tmp_path), "--json"))
     assert [(r["seed"], r["label"]) for r in redone["runs"]] == [(i, "1-copy-1-average") for i in range(3)]
 
 
@@ -108,6 +110,7 @@ def _started(tmp_path):
     return process
 
 
+@pytest.mark.thorough
 def test_interrupt_ends_within_two_seconds_and_keeps_what_is_finished(tmp_path):
     process = _started(tmp_path)
     limit = time.monotonic() + 240
@@ -124,6 +127,7 @@ def test_interrupt_ends_within_two_seconds_and_keeps_what_is_finished(tmp_path):
     assert Store(tmp_path).load(entry).sizes["seed"] >= 1
 
 
+@pytest.mark.thorough
 def test_kill_leaves_a_store_that_opens_and_resumes(tmp_path):
     process = _started(tmp_path)
     limit = time.monotonic() + 240

@@ -14,6 +14,7 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
+@pytest.mark.thorough
 def test_grow_own_teacher_with_table_json_and_figure(tmp_path):
     file = tmp_path / "teacher.json"
     # Of the shapes of FAST, so that programs are compiled once; the third teacher is silent.
@@ -29,6 +30,7 @@ def test_grow_own_teacher_with_table_json_and_figure(tmp_path):
     assert json.loads((tmp_path / "grow.json").read_text())["stages"] == told["stages"]
 
 
+@pytest.mark.thorough
 def test_split_of_a_stored_result(tmp_path):
     fitted = invoke("fit", *FAST, "--student", "1", "--seeds", "1", "--out", tmp_path, "--json")
     assert fitted.exit_code == 0, fitted.output

@@ -18,6 +18,7 @@ def end(task, start, **options):
     return trajectory
 
 
+@pytest.mark.thorough
 def test_a_neuron_that_becomes_a_line_diverges_like_the_sixth_root():
     """Erf against a linear teacher: w → 0 with aw fixed, the excess loss is ~ a⁻⁴, so a' ~ a⁻⁵ and a ~ t^(1/6)."""
     task = us.Population(us.Teacher([[1.0, 0.0]], [1.0], "linear"), width=1, activation="erf")
@@ -31,6 +32,7 @@ def test_a_neuron_that_becomes_a_line_diverges_like_the_sixth_root():
     assert "grow like t^0.1" in found.describe()
 
 
+@pytest.mark.thorough
 def test_two_neurons_that_become_a_derivative_diverge():
     """x σ'(x) is the limit of (σ((1 + ε)x) - σ(x))/ε: outgoing weights grow with opposite signs."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)

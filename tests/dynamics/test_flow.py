@@ -26,12 +26,14 @@ def basin(trajectory):
     return round(trajectory.loss, 9)
 
 
+@pytest.mark.thorough
 def test_all_of_a_hundred_end_in_one_of_two_minima_at_rounding(hundred):
     assert {t.ending for t in hundred.values()} == {"polished"}
     assert max(t.gradient_norm for t in hundred.values()) < 1e-13
     assert len({basin(t) for t in hundred.values()}) == 2
 
 
+@pytest.mark.thorough
 def test_halving_the_tolerance_changes_no_verdict_in_a_hundred_seeds(hundred):
     finer = dict(follow(TASK, STARTS, FlowOptions(rtol=5e-7, atol=5e-7)))
     assert [basin(finer[i]) for i in range(100)] == [basin(hundred[i]) for i in range(100)]

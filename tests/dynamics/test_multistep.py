@@ -82,6 +82,7 @@ def test_a_saved_state_is_taken_again(task):
     np.testing.assert_allclose(stepper.vector, first, atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_runs_end_where_batched_steps_end(task, monkeypatch):
     begin = np.asarray(task.flatten(starts.gaussian(task, 6, 0.1)))
     batched = dict(follow(task, begin))

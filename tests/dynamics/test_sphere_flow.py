@@ -16,6 +16,7 @@ def task():
     return Sphere(us.Teacher.orthonormal(2, 4, "hermite:4"), 2)
 
 
+@pytest.mark.thorough
 def test_norms_stay_one_for_a_million_time_units(task):
     vectors = task.flatten(starts.uniform_sphere(task, 12))
     options = FlowOptions(max_time=1e6, stop=0.0, polish=False, snapshots=np.logspace(-1, 6, 15).tolist())

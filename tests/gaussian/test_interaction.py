@@ -223,6 +223,7 @@ def test_a_function_of_the_user_and_its_error():
     assert np.all(np.abs(np.asarray(result.partials.q12) - slope) <= np.asarray(result.error.q12) + 1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "expectation"),
     [

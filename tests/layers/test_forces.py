@@ -42,7 +42,7 @@ def test_forces_are_derivatives_where_ranks_are_full(outputs):
 CASES = [((6,), 1), ((4, 4), 1), ((6,), 2), ((4, 4), 2)]
 
 
-@pytest.mark.parametrize(("hidden", "outputs"), thorough_but(CASES, CASES[:2]))
+@pytest.mark.parametrize(("hidden", "outputs"), thorough_but(CASES, CASES[:1]))
 def test_balance_to_the_gradient_norm(hidden, outputs):
     task = problem(hidden, outputs=outputs)
     runs = [run for run in train_regularised(task, range(4), steps=1000) if run.residual < 1e-10]

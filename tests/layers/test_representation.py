@@ -68,6 +68,7 @@ def test_ridge_is_a_lower_bound_that_closes_and_its_gradient_is_right():
     assert float(space.gradient(vector) @ direction) == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_direct_optimisation_finds_the_certified_minimum():
     task = small_problem(0)  # nearly all starts lead to its global minimum
     found = min(r.optimise(task, z).upper for z in r.random_representations(task, range(16), steps=2000, best=2))

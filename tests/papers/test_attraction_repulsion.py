@@ -17,6 +17,7 @@ def test_rows_are_there():
     assert {"representations", "forces", "covariances", "non-correspondence", "plateau"} <= set(CLAIMS)
 
 
+@pytest.mark.thorough
 def test_prop_19_is_an_erratum_with_a_consistent_version():
     claim = CLAIMS["non-correspondence"]
     found = claim.measure({"penalties": [0.3], "angles": [0.7]}, Progress())

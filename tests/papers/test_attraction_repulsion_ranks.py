@@ -3,6 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
+from cases import thorough_but
 from understudy.papers import claims_of
 from understudy.papers.claim import Progress
 
@@ -11,7 +12,7 @@ CLAIMS = {claim.id: claim for claim in claims_of("attraction-repulsion")}
 
 @pytest.mark.parametrize(
     ("name", "settings", "status"),
-    [
+    thorough_but([
         ("linear", {"inputs": 3, "depths": [2], "seeds": 1, "factorisations": 5, "starts": 4, "steps": 1500}, "reproduced"),
         (
             "ranks",
@@ -31,7 +32,7 @@ CLAIMS = {claim.id: claim for claim in claims_of("attraction-repulsion")}
             },
             None,
         ),
-    ],
+    ], ['linear', 'ranks']),
 )  # fmt: skip
 def test_claims_and_their_figures(name, settings, status):
     claim = CLAIMS[name]

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from cases import thorough_but
 from understudy.papers import Progress, claims_of, find_claims
 
 ROWS = [
@@ -46,7 +47,9 @@ def test_every_row_of_the_paper_has_a_claim():
     assert [claim.id for claim in claims_of("copy-average")][: len(ROWS)] == ROWS
 
 
-@pytest.mark.parametrize(("name", "status"), CHEAP.items())
+@pytest.mark.parametrize(
+    ("name", "status"), thorough_but(CHEAP.items(), set(CHEAP) - {"saad-solla", "ca-count", "ca-optimal"})
+)
 def test_cheap_claims(name, status):
     _, measurement = measured(name)
     failed = [check for check in measurement.checks if not check.ok]
@@ -54,6 +57,7 @@ def test_cheap_claims(name, status):
     assert measurement.status == status
 
 
+@pytest.mark.thorough
 def test_incomplete_partitions_make_the_theorem_an_erratum():
     _, measurement = measured("ca-critical", students=2, teachers=4, others=[])
     assert measurement.status == "erratum"

@@ -20,6 +20,7 @@ def test_every_row_of_the_paper_has_a_claim():
     assert {claim.id for claim in claims_of("few-neurons")} == ROWS
 
 
+@pytest.mark.thorough
 def test_the_model_of_a_minimum_at_infinity_is_misprinted():
     claim, measurement = measured("toy-infinity", time=1e8, mus=[-0.5, 0.4, 1.5])
     assert [c.name for c in measurement.checks if not c.ok] == []

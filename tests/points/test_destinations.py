@@ -25,6 +25,7 @@ def teacher():
     return us.Teacher.angular([0.0, 2.0], "softplus")
 
 
+@pytest.mark.thorough
 def test_a_split_saddle_leads_to_the_global_minimum_both_ways(teacher):
     task, wide = on_grid(teacher, 1, spacing=0.5), on_grid(teacher, 2, spacing=0.5)
     start = us.TwoLayer(np.mean(np.asarray(teacher.incoming), axis=0)[None], [2.0])

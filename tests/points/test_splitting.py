@@ -72,6 +72,7 @@ def test_inertia_on_data(outputs, bias, cost):
         check_inertia(task, network, seed)
 
 
+@pytest.mark.thorough
 def test_inertia_in_a_hidden_layer_with_biases():
     layer = 1
     network = us.Deep.glorot([2, 3, 2, 2], seed=4, bias=0.5)

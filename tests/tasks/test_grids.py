@@ -18,6 +18,7 @@ def test_moments(dim):
     assert abs(weights.sum() - 1) < 1e-14
 
 
+@pytest.mark.thorough
 def test_the_loss_is_the_population_loss_also_for_steep_students():
     teacher = us.Teacher.angular([0.0, 1.0], "softplus")
     exact, grid = us.Population(teacher, 2), on_grid(teacher, 2)

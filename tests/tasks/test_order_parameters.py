@@ -38,7 +38,7 @@ def student(n, d, seed=0):
     [
         ("erf", {}),
         ("relu", {}),
-        ("tanh", {}),
+        pytest.param("tanh", {}, marks=pytest.mark.thorough),
         ("erf", {"activation": "relu"}),
         ("erf", {"covariance": np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.0]) + 0.2}),
     ],

@@ -295,6 +295,7 @@ def test_nodes_follow_the_norms(norm):
     assert prepared.prepared(task.flatten(parameters)) is prepared
 
 
+@pytest.mark.thorough
 def test_a_rectifier_learning_from_a_steep_teacher():
     """One student, one teacher: L = a² r²/2 - 2ab g(r, s, u) + b² g(s, s, 1)."""
     task = Population(Teacher([[5.0, 0.0]], [1.3], "tanh"), 1, activation="relu")
@@ -397,6 +398,7 @@ def test_a_dead_rectifier_has_a_loss_and_no_gradient():
     assert Population(task.teacher, 2, activation="erf").kinks(dead) == []
 
 
+@pytest.mark.thorough
 def test_a_leaky_rectifier_is_a_task_like_any_other():
     leaky = PiecewiseLinear("leaky", slope=0.55, kink=0.45)
     task, parameters = problem(leaky, leaky)

@@ -71,6 +71,7 @@ def test_outside_pair_is_critical_and_flat_to_order_degree(degree):
     assert change == pytest.approx(-2 * (math.sin(theta) * math.sin(alpha)) ** degree, abs=1e-15)
 
 
+@pytest.mark.thorough
 def test_quartic_and_escape_time():
     task = Sphere(np.eye(2), 2)
     s = np.array([1e-2, 3e-3])

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,12 +45,15 @@ def align(
     ] = False,
     threshold: Annotated[float, typer.Option(help="Correlation above which a teacher counts as recovered.")] = 0.95,
     workers: Annotated[int | None, typer.Option(help="Threads; one a core unless given.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
+    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for stored results, checkpoints and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Train ReLU students on teachers of strong and weak nodes and say which of them they recover, with intervals over seeds.
 
     Lists of `--over` and `--polarity` make a grid. With `--out` finished cells are reused, and an interrupted one goes on from its last checkpoint.
+    With `--cluster` groups of seeds are trained on its workers, as `understudy sweep` does with cells.
 
     Example: `understudy align --teacher 20 --over 10 --polarity 1.5 --seeds 32 --epochs 100 --out results/align`
     """
@@ -59,6 +63,10 @@ def align(
         fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
     if workers is not None and workers < 1:
         fail(f"--workers is at least 1; received {workers}.")
+    if (cluster or scheduler_file) and (out is None or workers is not None):
+        fail(
+            "On a cluster results are kept in --out, which must be given, and its workers have their own threads: leave out --workers."
+        )
     widths = _numbers(teacher.split("-"), "--teacher", "20 or 50-75-100-125")
     if any(m != int(m) for m in widths):
         fail(f"--teacher is whole numbers joined by hyphens, as 20 or 50-75-100-125; received {teacher!r}.")
@@ -94,7 +102,12 @@ def align(
         ]
     except ValueError as error:
         fail(str(error))
-    results = _train(cells, numbers, out, workers, quiet=json_)
+    work = (
+        partial(_on_cluster, cluster, scheduler_file, out)
+        if out is not None and (cluster or scheduler_file)
+        else partial(_here, out, workers)
+    )
+    results = _train(cells, numbers, out, work, quiet=json_)
     summaries = [summarise(cell, rows, threshold) for cell, rows in zip(cells, results, strict=True)]
     seconds = time.perf_counter() - begun
     if json_:
@@ -120,7 +133,7 @@ def _numbers(parts: list[str], option: str, example: str) -> list[float]:
 
 
 def _train(
-    cells: list[Experiment], seeds: list[int], out: Path | None, workers: int | None, quiet: bool
+    cells: list[Experiment], seeds: list[int], out: Path | None, work: Callable[..., list[xr.Dataset]], quiet: bool
 ) -> list[xr.Dataset]:
     from rich.console import Console
     from rich.progress import (
@@ -132,10 +145,6 @@ def _train(
         TimeRemainingColumn,
     )
 
-    from understudy.aligning import collect
-    from understudy.store import Store
-
-    store = None if out is None else Store(out)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -143,15 +152,9 @@ def _train(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    results = []
     try:
         with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True) as bar:
-            for number, cell in enumerate(cells, start=1):
-                of = f"{number}/{len(cells)} " if len(cells) > 1 else ""
-                item = bar.add_task(f"{of}{cell.over:g}x, p = {cell.polarity:g}", total=1.0)
-                rows = collect(cell, seeds, store, workers=workers, progress=partial(_show, bar, item))
-                bar.remove_task(item)
-                results.append(rows)
+            return work(cells, seeds, bar)
     except KeyboardInterrupt:
         kept = (
             f"finished work is kept in {out}; run the same command to go on"
@@ -160,9 +163,36 @@ def _train(
         )
         typer.echo(f"Interrupted: {kept}.", err=True)
         raise typer.Exit(130) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         fail(str(error))
+
+
+def _here(out: Path | None, workers: int | None, cells: list[Experiment], seeds: list[int], bar: Any) -> list[Any]:
+    from understudy.aligning import collect
+    from understudy.store import Store
+
+    store = None if out is None else Store(out)
+    results = []
+    for number, cell in enumerate(cells, start=1):
+        of = f"{number}/{len(cells)} " if len(cells) > 1 else ""
+        item = bar.add_task(f"{of}{cell.over:g}x, p = {cell.polarity:g}", total=1.0)
+        results.append(collect(cell, seeds, store, workers=workers, progress=partial(_show, bar, item)))
+        bar.remove_task(item)
     return results
+
+
+def _on_cluster(
+    cluster: str | None, scheduler_file: Path | None, out: Path, cells: list[Experiment], seeds: list[int], bar: Any
+) -> list[Any]:
+    from understudy.aligning import collect_on_cluster
+    from understudy.store import Store
+
+    item = bar.add_task("groups of seeds", total=1.0)
+
+    def show(p: Any) -> None:
+        bar.update(item, completed=(p.done + p.skipped + p.failed) / max(p.total, 1))
+
+    return collect_on_cluster(cells, seeds, Store(out), cluster=cluster, scheduler_file=scheduler_file, progress=show)
 
 
 def _show(bar: Any, item: Any, share: float) -> None:

@@ -34,6 +34,8 @@ def sweep(
 ) -> None:
     """Fit every cell of a grid; finished cells are stored and skipped when the command is run again.
 
+    Grids of SGD-trained ReLU students: lists of `--over` and `--polarity` of `understudy align`.
+
     Example: `understudy sweep --teacher 9-16 --student 8 --seeds 20 --out results/regimes`
     """
     from understudy.store import Store

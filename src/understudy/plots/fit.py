@@ -50,6 +50,7 @@ def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
         if line.predicted_loss is not None:
             axes.axhline(line.predicted_loss, color=colour, lw=0.8, ls="--")
     axes.set(xlabel="seed", ylabel="loss at the end", title="Where the seeds end (dashed: theory)")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     values = rows["loss"].values
     if np.ptp(values) < 1e-6 * max(abs(values.max()), 1e-12):
         centre = values.mean()

@@ -37,7 +37,7 @@ def draw_grow(stages: Sequence[Mapping[str, Any]], stem: Path, told: Mapping[str
         ]
         if pairs:
             correlation.plot(*zip(*pairs, strict=True), "s", color=COLOURS[1], ms=4.5)
-        correlation.set(ylabel="correlation with the averaging neuron")
+        correlation.set(ylabel="correlation with the average")
         for ax in (loss, norm, weight, correlation):
             ax.set_xlabel("neurons")
             ax.set_xticks(widths)
