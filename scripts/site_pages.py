@@ -10,7 +10,7 @@ from understudy.papers.ledger import Entry, entries
 from understudy.papers.registry import PAPERS, Paper
 
 LONGEST = 400
-"""Characters of a value that are shown; the rest is in `understudy claims PAPER --json`."""
+"""Characters of numbers that are shown; the rest is in `understudy claims PAPER --json`. Sentences are never cut."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -39,7 +39,8 @@ def page(paper: Paper) -> str:
 
 def _section(entry: Entry) -> list[str]:
     result = entry.best
-    lines = [f"## {entry.id}", "", entry.statement, "", *_figure(entry), "| | |", "|---|---|"]
+    lines = [f"## {entry.id}", "", entry.statement, "", *_figure(entry)]
+    lines += [f"| where | {_cell(entry.where)} |", "|---|---|"]
     lines.append(f"| the paper's value | {_cell(entry.paper_value)} |")
     lines.append(f"| measured | {_cell(result.measured) if result else 'not yet'} |")
     lines.append(f"| how | {_cell(entry.measured_by)} |")
@@ -60,12 +61,13 @@ def _figure(entry: Entry) -> list[str]:
         return []
     path = f"../images/papers/{entry.paper}/{image(entry).name}"
     words = f"{entry.id}: {entry.statement}".translate({ord(c): f"\\{c}" for c in "\\[]*_`<"})
-    return [f"[![{words}]({path})]({path})", "", f"*Measured {result.when[:10]} at {result.scale} scale.*", ""]
+    return [f"[![{words}]({path})]({path})", "", f"*The result of {result.when[:10]}, {result.scale} scale.*", ""]
 
 
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else _plain(value)
-    text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+    if not isinstance(value, str) and len(text) > LONGEST:
+        text = text[:LONGEST] + " …"
     return text.replace("|", "\\|").replace("\n", " ")
 
 
