@@ -39,7 +39,7 @@ def page(paper: Paper) -> str:
 
 def _section(entry: Entry) -> list[str]:
     result = entry.best
-    lines = [f"## {entry.id}", "", entry.statement, "", *_figure(entry)]
+    lines = [f"## {entry.id}", "", _words(entry.statement), "", *_figure(entry)]
     lines += [f"| where | {_cell(entry.where)} |", "|---|---|"]
     lines.append(f"| the paper's value | {_cell(entry.paper_value)} |")
     lines.append(f"| measured | {_cell(result.measured) if result else 'not yet'} |")
@@ -60,15 +60,19 @@ def _figure(entry: Entry) -> list[str]:
     if result is None:
         return []
     path = f"../images/papers/{entry.paper}/{image(entry).name}"
-    words = f"{entry.id}: {entry.statement}".translate({ord(c): f"\\{c}" for c in "\\[]*_`<"})
-    return [f"[![{words}]({path})]({path})", "", f"*The result of {result.when[:10]}, {result.scale} scale.*", ""]
+    return [f"[![{entry.id}: {_words(entry.statement)}]({path})]({path})", "", f"*The result of {result.when[:10]}, {result.scale} scale.*", ""]
 
 
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else _plain(value)
     if not isinstance(value, str) and len(text) > LONGEST:
         text = text[:LONGEST] + " …"
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _words(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _words(text: str) -> str:
+    """Text as it stands: f* and g_l are no marks of Markdown."""
+    return text.translate({ord(mark): f"\\{mark}" for mark in "\\[]*_`<"})
 
 
 def _plain(value: Any) -> str:

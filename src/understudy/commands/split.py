@@ -231,7 +231,6 @@ def _print(report: dict[str, Any]) -> None:
             f"\n[bold]Neuron {row['neuron']}[/]: a = {row['outgoing']:.3f}, |w| = {row['norm']:.3f}, scenario {row['scenario']}, "
             f"eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
-            soft_wrap=True,
         )
         table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
         for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
