@@ -93,7 +93,7 @@ def test_a_mirror_with_other_bytes_is_refused(toy, tmp_path):
 def test_other_data_are_never_taken(toy, tmp_path):
     arrays, _ = toy
     np.savez_compressed(tmp_path / "mnist.npz", **{**arrays, "x_test": arrays["x_test"][::-1]})
-    with pytest.raises(WrongDataError, match=r"x_test .* is not MNIST"):
+    with pytest.raises(WrongDataError, match=r"x_test .* is not that of MNIST"):
         mnist(tmp_path)
 
 

@@ -6,13 +6,13 @@ with the binary version's `data_batch_1.bin` and `test_batch.bin` (itself or as 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from understudy.data.checked import read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
 
 TESTED = 2000
@@ -35,7 +35,7 @@ class Cifar:
     y_test: np.ndarray
 
 
-def cifar10_part(path: str | Path | None = None, *, verify: bool = True) -> Cifar:
+def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Cifar:
     """That part of CIFAR-10; `MissingDataError` if it is nowhere, `WrongDataError` if what is there is something else."""
     named = os.environ.get("UNDERSTUDY_DATA")
     places = [Path(path)] if path is not None else [Path(named)] if named else []
@@ -43,13 +43,8 @@ def cifar10_part(path: str | Path | None = None, *, verify: bool = True) -> Cifa
         arrays = _read(place)
         if arrays is None:
             continue
-        for part, wanted in CONTENT.items():
-            found = hashlib.sha256(np.ascontiguousarray(arrays[part]).tobytes()).hexdigest()
-            if verify and found != wanted:
-                raise WrongDataError(
-                    f"{part} in {place} is not that of CIFAR-10: shape {arrays[part].shape}, SHA-256 {found[:16]}… where "
-                    f"{wanted[:16]}… was expected. Point UNDERSTUDY_DATA to a sound copy."
-                )
+        if verified:
+            verify(arrays, CONTENT, "CIFAR-10", place)
         return Cifar(**arrays)
     looked = ", ".join(str(p) for p in places) or "nowhere, for UNDERSTUDY_DATA is not set"
     raise MissingDataError(
@@ -61,11 +56,7 @@ def cifar10_part(path: str | Path | None = None, *, verify: bool = True) -> Cifa
 def _read(place: Path) -> dict[str, np.ndarray] | None:
     file = place if place.is_file() else place / "cifar10_12k.npz"
     if file.is_file():
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                return {part: stored[part] for part in CONTENT}
-        except (KeyError, OSError, ValueError) as error:
-            raise WrongDataError(f"{file} is no npz file with the arrays {', '.join(CONTENT)} ({error}).") from error
+        return read_npz(file, list(CONTENT))
     for folder in (place, place / "cifar-10-batches-bin"):
         train, test = folder / "data_batch_1.bin", folder / "test_batch.bin"
         if train.is_file() and test.is_file():

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.compilation import cache_directory
+from understudy.data.checked import read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
 
 MIRRORS = (
@@ -77,7 +78,8 @@ def mnist(
     for place in places:
         arrays = _read(place)
         if arrays is not None:
-            return _verified(arrays, place)
+            verify(arrays, CONTENT, "MNIST", place)
+            return Mnist(**arrays)
     if not fetch:
         looked = ", ".join(str(p) for p in places)
         raise MissingDataError(
@@ -90,32 +92,22 @@ def mnist(
         _fetch(f"{name}.gz", digest, cache, mirrors, opener or _download)
     arrays = _read(cache)
     assert arrays is not None
-    return _verified(arrays, cache)
+    verify(arrays, CONTENT, "MNIST", cache)
+    return Mnist(**arrays)
 
 
 def _read(place: Path) -> dict[str, np.ndarray] | None:
     """The four arrays at a path; None if nothing is there."""
     if place.is_file():
-        return _read_npz(place)
+        return read_npz(place, PARTS)
     if (place / "mnist.npz").is_file():
-        return _read_npz(place / "mnist.npz")
+        return read_npz(place / "mnist.npz", PARTS)
     files = {part: _existing(place, FILES[part][0]) for part in PARTS}
     return {part: _read_idx(file) for part, file in files.items() if file} if all(files.values()) else None
 
 
 def _existing(place: Path, name: str) -> Path | None:
     return next((p for p in (place / f"{name}.gz", place / name) if p.is_file()), None)
-
-
-def _read_npz(file: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            return {part: stored[part] for part in PARTS}
-    except (KeyError, OSError, ValueError) as error:
-        raise WrongDataError(
-            f"{file} is no npz file with the arrays {', '.join(PARTS)} ({error}). Give the copy that Keras distributes, "
-            "or the IDX files."
-        ) from error
 
 
 def _read_idx(file: Path) -> np.ndarray:
@@ -131,18 +123,6 @@ def _read_idx(file: Path) -> np.ndarray:
         raise WrongDataError(
             f"{file} is no IDX file of unsigned bytes ({error}). Delete it and fetch it again."
         ) from error
-
-
-def _verified(arrays: dict[str, np.ndarray], place: Path) -> Mnist:
-    for part in PARTS:
-        found = hashlib.sha256(np.ascontiguousarray(arrays[part]).tobytes()).hexdigest()
-        if arrays[part].dtype != np.uint8 or found != CONTENT[part]:
-            raise WrongDataError(
-                f"{part} in {place} is not MNIST: shape {arrays[part].shape}, {arrays[part].dtype}, SHA-256 "
-                f"{found[:16]}… where {CONTENT[part][:16]}… was expected. Nothing else is used in its place: point "
-                "UNDERSTUDY_DATA to a sound copy, or fetch one."
-            )
-    return Mnist(**arrays)
 
 
 def _fetch(name: str, digest: str, cache: Path, mirrors: Sequence[str], opener: Opener) -> None:

@@ -1,0 +1,32 @@
+"""Arrays from a file, and whether they are, to the byte, those of a data set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from understudy.data.errors import WrongDataError
+
+
+def read_npz(file: Path, parts: Sequence[str]) -> dict[str, np.ndarray]:
+    """These arrays of an npz file."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            return {part: stored[part] for part in parts}
+    except (KeyError, OSError, ValueError) as error:
+        raise WrongDataError(f"{file} is no npz file with the arrays {', '.join(parts)} ({error}).") from error
+
+
+def verify(arrays: Mapping[str, np.ndarray], content: Mapping[str, str], name: str, place: Path) -> None:
+    """Compare the SHA-256 of each array's bytes with those in `content`."""
+    for part, wanted in content.items():
+        array = arrays[part]
+        found = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        if array.dtype != np.uint8 or found != wanted:
+            raise WrongDataError(
+                f"{part} in {place} is not that of {name}: shape {array.shape}, {array.dtype}, SHA-256 {found[:16]}… where "
+                f"{wanted[:16]}… was expected. Nothing else is used in its place: point UNDERSTUDY_DATA to a sound copy."
+            )
