@@ -60,7 +60,12 @@ def _figure(entry: Entry) -> list[str]:
     if result is None:
         return []
     path = f"../images/papers/{entry.paper}/{image(entry).name}"
-    return [f"[![{entry.id}: {_words(entry.statement)}]({path})]({path})", "", f"*The result of {result.when[:10]}, {result.scale} scale.*", ""]
+    return [
+        f"[![{entry.id}: {_words(entry.statement)}]({path})]({path})",
+        "",
+        f"*The result of {result.when[:10]}, {result.scale} scale.*",
+        "",
+    ]
 
 
 def _cell(value: Any) -> str:
