@@ -65,7 +65,13 @@ class Soak:
 def command(settings: Settings, directory: Path) -> list[str]:
     """The sweep: one shape of network, so that cells take little time, and many widths of the start."""
     widths = ",".join(f"{width:.4f}" for width in np.linspace(0.05, 0.5, settings["cells"]))
-    options = {"teacher": 4, "student": 3, "seeds": settings["seeds"], "init-std": widths, "workers": settings["workers"]}
+    options = {
+        "teacher": 4,
+        "student": 3,
+        "seeds": settings["seeds"],
+        "init-std": widths,
+        "workers": settings["workers"],
+    }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     return [sys.executable, "-m", "understudy", "sweep", *words, "--out", str(directory), "--json"]
 

@@ -10,7 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from understudy.papers.promises import plain_losses as plain
-from understudy.papers.promises.random_points import dead_neuron, find_critical, kept, random_starts
+from understudy.papers.promises.random_points import (
+    CRITICAL,
+    FARTHEST,
+    POLISHING,
+    dead_neuron,
+    find_critical,
+    kept,
+    random_starts,
+)
 from understudy.tasks.task import Task
 
 STARTS = 24
@@ -21,16 +29,20 @@ STARTS = 24
 class Instance:
     """A random task, the same loss written plainly, and what is known of its points.
 
-    `narrow`: the task with a neuron less, whose points can be split; `extras`: points known otherwise; `radial`: zero
-    modes of the plain loss that the task does not have; `shortest`, `longest`: norms of incoming vectors between which the
-    loss has derivatives and the plain one is exact.
+    `narrow`: the task with a neuron less, whose points can be split; `proxy`, `narrow_proxy`: nearly the same losses, cheap to
+    search; `extras`: points known otherwise, all there are unless `searched`; `radial`: zero
+    modes of the plain loss that the task does not have; `shortest`, `longest`: norms of incoming vectors (or, with
+    data, sizes of pre-activations) between which the loss has derivatives and the plain one is exact.
     """
 
     task: Task
     loss: Callable[[Any], Any]
     narrow: Task | None = None
+    proxy: Task | None = None
+    narrow_proxy: Task | None = None
     extras: Sequence[np.ndarray] = ()
     radial: int = 0
+    searched: bool = True
     shortest: float = 0.0
     longest: float = np.inf
     tidy: Callable[[np.ndarray], np.ndarray] = field(default=lambda point: point)
@@ -49,17 +61,38 @@ def points_of(instance: Instance, rng: np.random.Generator) -> list[Point]:
     from understudy.dynamics.descent import descend
 
     task = instance.task
-    starts = random_starts(rng, STARTS, task.size)
-    found = [Point("search", p) for p in kept(*find_critical(task, jnp.asarray(starts)), instance.tidy, 9)]
-    lower, _ = descend(task, jnp.asarray(random_starts(rng, STARTS, task.size)), 500, 3e-2)
-    found += [Point("descent", p) for p in kept(*find_critical(task, lower), instance.tidy, 9)]
+    known = [Point("known", p) for p in instance.extras if np.linalg.norm(np.asarray(task.gradient(p))) <= CRITICAL]
+    if not instance.searched:
+        return [p for p in known if _has_derivatives(instance, p.vector)]
+    cheap = instance.proxy or task
+    starts = _starts(instance, rng)
+    found = [Point("search", p) for p in kept(*_search(task, cheap, starts), instance.tidy, 10)]
+    lower, _ = descend(cheap, _starts(instance, rng), 200, 3e-2)
+    found += [Point("descent", p) for p in kept(*_search(task, cheap, lower, downhill=True), instance.tidy, 10)]
     if instance.narrow is not None:
         found += _from_narrow(instance, rng)
-    found += [Point("known", p) for p in instance.extras]
-    return [p for p in found if _has_derivatives(instance, p.vector)]
+    return [p for p in found + known if _has_derivatives(instance, p.vector)]
+
+
+def _starts(instance: Instance, rng: np.random.Generator) -> Any:
+    return jnp.asarray(np.stack([instance.tidy(v) for v in random_starts(rng, STARTS, instance.task.size)]))
+
+
+def _search(task: Task, cheap: Task, starts: Any, *, downhill: bool = False) -> tuple[Any, Any]:
+    """Critical points from these starts: on the cheap loss first, where there is one, then polished."""
+    points, norms = find_critical(cheap, starts, downhill=downhill)
+    if cheap is task:
+        return points, norms
+    near = jnp.where(jnp.abs(points) <= FARTHEST, points, 0.0)  # what ran away is of no use
+    return find_critical(task, task.flatten(cheap.unflatten(near)), POLISHING)
 
 
 def _has_derivatives(instance: Instance, vector: np.ndarray) -> bool:
+    from understudy.tasks.regularised import Regularised
+
+    if isinstance(instance.task, Regularised):
+        hidden = np.abs(np.asarray(instance.task.hidden_values(jnp.asarray(vector))))
+        return bool(hidden.min() >= instance.shortest)
     network = instance.task.unflatten(jnp.asarray(vector))
     if not hasattr(network, "incoming"):
         return True
@@ -75,12 +108,13 @@ def _from_narrow(instance: Instance, rng: np.random.Generator) -> list[Point]:
 
     narrow, task = instance.narrow, instance.task
     assert narrow is not None
+    cheap = instance.narrow_proxy or narrow
     starts = jnp.asarray(random_starts(rng, STARTS, narrow.size))
-    lower, _ = descend(narrow, starts, 500, 3e-2)
-    half = STARTS // 2
-    mixed = jnp.concatenate([starts[:half], lower[half:]])
-    found = []
-    for index, vector in enumerate(kept(*find_critical(narrow, mixed), instance.tidy, 5)):
+    lower, _ = descend(cheap, starts, 200, 3e-2)
+    lowest = kept(*_search(narrow, cheap, lower, downhill=True), instance.tidy, 3)
+    vectors = lowest + kept(*_search(narrow, cheap, starts), instance.tidy, 3)
+    found: list[Point] = []
+    for index, vector in enumerate(vectors):
         network = narrow.unflatten(jnp.asarray(vector))
         width = network.width if isinstance(network, TwoLayer) else len(network.biases[0])
         neuron = int(rng.integers(width))
@@ -144,7 +178,7 @@ def population(
         outgoing: Any = "trained" if weights is None else weights[:n]
         task = us.Population(teacher, n, activation=activation, outgoing=outgoing, covariance=covariance)
         # One resolution for all points, so that nothing is compiled again as norms grow.
-        return task.prepared(jnp.full(task.size, 3.0)) if on_grid else task
+        return task.prepared(jnp.full(task.size, 2.5 / np.sqrt(dim))) if on_grid else task
 
     if on_grid:
         loss = _on_grid(v, b, activation, teacher_activation or activation, width)
@@ -161,7 +195,8 @@ def population(
     extras = [_copy_average(task, v, width, rng) for _ in range(2)] if straight and not fixed else ()
     narrow = made(width - 1) if not fixed and width > 1 else None
     shortest = 1e-3 if activation == "relu" else 0.0
-    return Instance(task, loss, narrow, extras, shortest=shortest, longest=2.2 if on_grid else np.inf)
+    proxies = [_proxy(v, b, teacher, activation, n) for n in (width, width - 1)] if on_grid else (None, None)
+    return Instance(task, loss, narrow, *proxies, extras, shortest=shortest, longest=2.2 if on_grid else np.inf)
 
 
 def _on_grid(v: np.ndarray, b: np.ndarray, student: str, teacher: str, width: int) -> plain.PlainSamples:
@@ -169,6 +204,17 @@ def _on_grid(v: np.ndarray, b: np.ndarray, student: str, teacher: str, width: in
     targets = np.asarray(_sigma(teacher)(jnp.asarray(points @ v.T))) @ b
     arrays = (jnp.asarray(points), jnp.asarray(targets), jnp.asarray(weights))
     return plain.PlainSamples(*arrays, 0.0, _sigma(student), (2, width, 1), "neurons", plain.square_cost)
+
+
+def _proxy(v: np.ndarray, b: np.ndarray, teacher: Any, activation: str, width: int) -> Task:
+    """The task on a coarse grid, wrong by 1e-7, with samples instead of quadratures."""
+    from understudy.networks import TwoLayer
+    from understudy.tasks.empirical import Empirical
+
+    points, weights = plain.plane_grid(step=0.6, reach=6.0)
+    targets = (np.asarray(teacher.activation(points @ v.T)) @ b)[:, 0]
+    example = TwoLayer(np.zeros((width, 2)), np.zeros(width))
+    return Empirical(example, points, targets, activation=activation, weights=weights)
 
 
 def _half_tanh(x: Any) -> Any:
@@ -198,14 +244,16 @@ def _copy_average(task: Any, v: np.ndarray, width: int, rng: np.random.Generator
 def two_layer_data(
     rng: np.random.Generator, *, activation: str, width: int, outputs: int = 0, cost: str = "squared", samples: int = 40
 ) -> Instance:
-    """A two-layer network with a constant input on random data with noise."""
+    """A two-layer network with a constant input on data of a random network like it, with noise."""
     from understudy.networks import TwoLayer
     from understudy.tasks.empirical import Empirical, squared
     from understudy.tasks.tailored import log_cosh
 
     x = np.concatenate([rng.normal(size=(samples, 2)), np.ones((samples, 1))], axis=1)
     m = max(outputs, 1)
-    y = np.sin(x[:, :2] @ rng.normal(size=(2, m)) * 1.5) + 0.3 * rng.normal(size=(samples, m))
+    sigma = _sigma(activation)
+    clean = np.asarray(sigma(jnp.asarray(x @ rng.normal(size=(3, width))))) @ rng.normal(size=(width, m))
+    y = clean + 0.1 * rng.normal(size=(samples, m))
     chosen, written = (squared, plain.square_cost) if cost == "squared" else (log_cosh, plain.log_cosh_cost)
 
     def made(n: int) -> Empirical:
@@ -213,17 +261,18 @@ def two_layer_data(
         return Empirical(example, x, y if outputs else y[:, 0], activation=activation, cost=chosen)
 
     arrays = (jnp.asarray(x), jnp.asarray(y), jnp.full(samples, 1 / samples))
-    loss = plain.PlainSamples(*arrays, 0.0, _sigma(activation), (3, width, m), "layers", written)
+    loss = plain.PlainSamples(*arrays, 0.0, sigma, (3, width, m), "layers", written)
     return Instance(made(width), loss, made(width - 1))
 
 
 def deep_data(rng: np.random.Generator, *, activation: str, widths: Sequence[int], samples: int = 40) -> Instance:
-    """A deep network with biases on random data with noise."""
+    """A deep network with biases on data of a random network like it, with noise."""
     from understudy.networks import Deep
     from understudy.tasks.empirical import Empirical
 
     x = rng.normal(size=(samples, widths[0]))
-    y = np.sin(x @ rng.normal(size=(widths[0], widths[-1])) * 1.5) + 0.3 * rng.normal(size=(samples, widths[-1]))
+    teacher = Deep.glorot(widths, seed=int(rng.integers(2**31)), bias=0.5)
+    y = np.asarray(teacher(jnp.asarray(x), activation)) + 0.1 * rng.normal(size=(samples, widths[-1]))
 
     def made(sizes: Sequence[int]) -> Empirical:
         return Empirical(Deep.glorot(sizes), x, y, activation=activation)
@@ -236,21 +285,50 @@ def deep_data(rng: np.random.Generator, *, activation: str, widths: Sequence[int
 def regularised(
     rng: np.random.Generator, *, activation: str, widths: Sequence[int], penalty: float, samples: int = 20
 ) -> Instance:
-    """A deep network with weight decay on random data; with a smooth activation also with a dead neuron added."""
+    """A deep network with weight decay on random data: with a dead neuron added, or with ReLU made critical by its targets.
+
+    Most critical points of ReLU networks with weight decay have dead neurons or sit on kinks, where there is no Hessian.
+    """
     from understudy.tasks.regularised import Regularised
 
     x = rng.normal(size=(samples, widths[0]))
     y = np.sin(x @ rng.normal(size=(widths[0], widths[-1])) * 1.5) + 0.3 * rng.normal(size=(samples, widths[-1]))
+    known = None
+    if activation == "relu":
+        known, y = _made_critical(rng, x, widths, penalty)
     task = Regularised(x, y, tuple(widths[1:-1]), penalty=penalty, activation=activation)
     arrays = (jnp.asarray(x), jnp.asarray(y), jnp.full(samples, 1 / samples))
     loss = plain.PlainSamples(*arrays, penalty, _sigma(activation), tuple(widths), "rows", plain.square_cost)
-    extras = []
-    if activation != "relu":
-        smaller = task.with_hidden((widths[1] - 1, *widths[2:-1]))
-        points, norms = find_critical(smaller, jnp.asarray(random_starts(rng, STARTS, smaller.size)))
-        for point in kept(points, norms, lambda p: p, 4):
-            extras.append(np.asarray(smaller.widened(jnp.asarray(point), task.widths[1:-1])[1]))
-    return Instance(task, loss, extras=extras)
+    if known is not None:
+        return Instance(task, loss, extras=[known], searched=bool(rng.random() < 0.1), shortest=1e-4)
+    smaller = task.with_hidden((widths[1] - 1, *widths[2:-1]))
+    points = kept(*find_critical(smaller, jnp.asarray(random_starts(rng, STARTS, smaller.size))), lambda p: p, 4)
+    wider = [smaller.widened(jnp.asarray(point), task.widths[1:-1])[1] for point in points]
+    return Instance(task, loss, extras=[np.asarray(point) for point in wider])
+
+
+def _made_critical(
+    rng: np.random.Generator, x: np.ndarray, widths: Sequence[int], penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A random two-layer ReLU network with one output, and targets for which it is critical.
+
+    The residuals r solve Jᵀr = -λNθ, J the derivative of the outputs. Stretching a neuron changes no output, so it must not
+    change the norm either: outgoing weights are as long as incoming vectors.
+    """
+    w = rng.normal(size=(widths[1], widths[0] + 1))
+    a = np.linalg.norm(w, axis=1) * rng.choice([-1.0, 1.0], size=len(w))
+    c = 0.5 * rng.normal()
+    inputs = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+    hidden = inputs @ w.T
+    active = np.maximum(hidden, 0.0)
+    by_w = ((hidden > 0) * a)[:, :, None] * inputs[:, None, :]
+    jacobian = np.concatenate([by_w.reshape(len(x), -1), active, np.ones((len(x), 1))], axis=1)
+    theta = np.concatenate([w.ravel(), a, [c]])
+    residual = 10 ** rng.uniform(-1, 0.5) * rng.normal(size=len(x))
+    for _ in range(2):  # twice, for rounding
+        missing = -penalty * len(x) * theta - jacobian.T @ residual
+        residual = residual + np.linalg.lstsq(jacobian.T, missing, rcond=1e-12)[0]
+    return theta, (active @ a + c - residual)[:, None]
 
 
 # -- sphere -----------------------------------------------------------------------------------------------------------
@@ -310,14 +388,14 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "population",
         {"activation": "gelu", "width": 2, "teachers": 3, "dim": 2, "teacher_activation": "softplus"},
     ),
-    "data, two layers": ("two-layer data", {"activation": "softplus", "width": 3}),
+    "data, two layers": ("two-layer data", {"activation": "softplus", "width": 2}),
     "data, two outputs, log cosh": (
         "two-layer data",
         {"activation": "tanh", "width": 2, "outputs": 2, "cost": "log cosh"},
     ),
-    "data, deep": ("deep data", {"activation": "tanh", "widths": [2, 3, 2, 1]}),
+    "data, deep": ("deep data", {"activation": "tanh", "widths": [2, 2, 2, 1]}),
     "regularised, deep tanh": ("regularised", {"activation": "tanh", "widths": [2, 2, 2, 1], "penalty": 0.01}),
-    "regularised, relu": ("regularised", {"activation": "relu", "widths": [2, 3, 1], "penalty": 0.02}),
+    "regularised, relu": ("regularised", {"activation": "relu", "widths": [2, 2, 1], "penalty": 0.003}),
     "sphere, squared": ("sphere", {"width": 3, "teachers": 3, "dim": 3, "degree": 4, "loss": "squared"}),
     "sphere, correlation": ("sphere", {"width": 2, "teachers": 2, "dim": 5, "degree": 3, "loss": "correlation"}),
 }
@@ -327,5 +405,3 @@ def make(kind: str, rng: np.random.Generator) -> Instance:
     """A random task of that kind."""
     maker, settings = KINDS[kind]
     return MAKERS[maker](rng, **settings)
-
-

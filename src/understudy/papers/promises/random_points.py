@@ -13,41 +13,43 @@ from jaxtyping import Array, Float
 
 from understudy.tasks.task import Task
 
-ITERATIONS = 100
+ITERATIONS, POLISHING = 100, 8
 LONGEST_STEP = 0.5
 CRITICAL = 1e-11
 """Gradient norm of the points that are kept; the certificate's own tolerance is 1e-10."""
 
-FARTHEST = 5.0
+FARTHEST = 10.0
 """Largest weight of the points that are kept: beyond, runs to infinity have small gradients everywhere."""
 
 
 @eqx.filter_jit
-def find_critical(task: Task, starts: Float[Array, "s P"]) -> tuple[Float[Array, "s P"], Float[Array, " s"]]:
-    """Levenberg-Marquardt on ‖∇L‖² from each start: the points reached, and their gradient norms.
+def find_critical(
+    task: Task, starts: Float[Array, "s P"], iterations: int = ITERATIONS, *, downhill: bool = False
+) -> tuple[Float[Array, "s P"], Float[Array, " s"]]:
+    """Critical points from these starts, and their gradient norms.
 
-    The step is -H(H² + τ)⁻¹g; it is attracted by saddles as by minima. τ falls with every step that lowers the gradient's
-    norm and is kept above (1e-9 ‖H‖)², so that zero modes stay where they are.
+    Levenberg-Marquardt on ‖∇L‖², which is attracted by saddles as by minima: the step is -H(H² + τ²)⁻¹g, τ falls with every
+    step that lowers the gradient's norm. `downhill`: -(|H| + τ)⁻¹g, for steps that lower the loss. τ is kept above 1e-9 ‖H‖, so
+    that zero modes stay where they are; with few iterations, to polish, it begins there.
     """
 
     def one(start: Array) -> tuple[Array, Array]:
         def body(_: Array, carry: tuple) -> tuple:
-            point, gradient, hessian, tau = carry
+            (point, loss, gradient, hessian), tau = carry
             values, vectors = jnp.linalg.eigh(hessian)
-            floor = (1e-9 * jnp.max(jnp.abs(values))) ** 2
-            step = -vectors @ (values / (values**2 + tau + floor) * (vectors.T @ gradient))
-            step = step * jnp.minimum(1.0, LONGEST_STEP / jnp.linalg.norm(step))
-            _, new_gradient, new_hessian = task.evaluate(point + step)
-            better = jnp.linalg.norm(new_gradient) < jnp.linalg.norm(gradient)
-            moved = jax.tree.map(
-                lambda new, old: jnp.where(better, new, old),
-                (point + step, new_gradient, new_hessian),
-                (point, gradient, hessian),
-            )
-            return (*moved, jnp.where(better, tau * 0.1, tau * 10.0))
+            shift = tau + 1e-9 * jnp.max(jnp.abs(values))
+            inverse = 1 / (jnp.abs(values) + shift) if downhill else values / (values**2 + shift**2)
+            step = -vectors @ (inverse * (vectors.T @ gradient))
+            step = step * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(jnp.linalg.norm(step), 1e-300))
+            new = (point + step, *task.evaluate(point + step))
+            flatter = jnp.linalg.norm(new[2]) < jnp.linalg.norm(gradient)
+            better = (new[1] < loss) | (flatter & (new[1] < loss + 1e-14)) if downhill else flatter
+            kept = jax.tree.map(lambda x, y: jnp.where(better, x, y), new, (point, loss, gradient, hessian))
+            return kept, jnp.where(better, tau * 0.3, tau * 4.0)
 
-        _, gradient, hessian = task.evaluate(start)
-        point, gradient, _, _ = jax.lax.fori_loop(0, ITERATIONS, body, (start, gradient, hessian, jnp.asarray(1e-2)))
+        first = (start, *task.evaluate(start))
+        begin = jnp.asarray(0.1 if iterations == ITERATIONS else 0.0)
+        (point, _, gradient, _), _ = jax.lax.fori_loop(0, iterations, body, (first, begin))
         return point, jnp.linalg.norm(gradient)
 
     return jax.vmap(one)(starts)

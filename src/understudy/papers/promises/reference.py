@@ -15,28 +15,34 @@ from jaxtyping import Array, Float
 
 Loss = Callable[[Array], Array]
 
-ZERO, CLEAR = 1e-9, 1e-7
+ZERO, CLEAR = 1e-11, 1e-7
 """An eigenvalue is zero below the first and another number above the second, beside the largest; between them is the gap."""
 
-RADII = (0.1, 0.03, 0.01)
+NEAR = 100.0
+"""λ² beside the gradient's norm from which on Newton's method contracts along that eigenvector, for third derivatives of
+about ten: a smaller eigenvalue may be nothing but the distance to a degenerate critical point."""
+
+RADII = (0.1, 0.03, 0.01, 0.003, 0.001)
 STARTS = 24
 STEPS = 60
+
+Kind = Literal["minimum", "strict saddle", "non-strict saddle", "saddle", "unclear"]
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The inertia (negative, zero, positive) and the kind; `gap` is the largest zero beside the least other eigenvalue."""
+    """The kind, the inertia (negative, zero, positive) and the eigenvalues behind it.
 
-    kind: Literal["minimum", "strict saddle", "non-strict saddle", "unclear"]
+    `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero, and a saddle without a clearly negative one
+    is just called a saddle. `falls`: of the loss within each
+    radius, where descent had to decide.
+    """
+
+    kind: Kind
     inertia: tuple[int, int, int]
     values: np.ndarray
+    unclear_spectrum: bool
     falls: tuple[float, ...] = ()
-
-    @property
-    def unclear_spectrum(self) -> bool:
-        """Whether an eigenvalue is in the gap, so that nobody can tell from doubles whether it is zero."""
-        sizes = np.abs(self.values) / np.abs(self.values).max()
-        return bool(np.any((sizes > ZERO) & (sizes < CLEAR)))
 
 
 @eqx.filter_jit
@@ -45,34 +51,52 @@ def derivatives(loss: Loss, points: Float[Array, "b P"]) -> tuple[Float[Array, "
     return jax.vmap(jax.grad(loss))(points), jax.vmap(jax.hessian(loss))(points)
 
 
-def judge(loss: Loss, point: np.ndarray, hessian: np.ndarray, radial: int, rng: np.random.Generator) -> Reference:
-    """The kind of a critical point with that Hessian; `radial` zero modes belong to the way the loss is written."""
+def judge(
+    loss: Loss, point: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, radial: int, rng: np.random.Generator
+) -> Reference:
+    """The kind of a critical point with these derivatives; `radial` zero modes belong to the way the loss is written."""
     values, vectors = scipy.linalg.eigh((hessian + hessian.T) / 2)
-    sizes = np.abs(values) / np.abs(values).max()
-    zero = sizes <= ZERO
+    largest = max(float(np.abs(values).max()), 1e-3)
+    zero = np.abs(values) <= ZERO * largest
+    clear = (np.abs(values) >= CLEAR * largest) & (values**2 >= NEAR * float(np.linalg.norm(gradient)))
     inertia = (int(np.sum(values[~zero] < 0)), int(np.sum(zero)) - radial, int(np.sum(values[~zero] > 0)))
-    first = Reference("unclear", inertia, values)
-    if np.any(values[sizes >= CLEAR] < 0):
-        return Reference("strict saddle", inertia, values)
-    if first.unclear_spectrum:
-        return first
-    if inertia[1] <= 0:
-        return Reference("minimum", inertia, values)
-    base, falls = _falls(loss, point, values, vectors, zero, rng)
-    return Reference(_told(falls, 1e-13 * (1 + abs(base))), inertia, values, tuple(falls))
+    unclear = bool(np.any(~zero & ~clear))
+    if np.any(values[clear] < 0):
+        return Reference("strict saddle", inertia, values, unclear)
+    if inertia[1] <= 0 and not unclear:
+        return Reference("minimum", inertia, values, unclear)
+    base, falls = _falls(loss, point, values, vectors, ~clear, rng)
+    kind = told(falls, 1e-13 * (1 + abs(base)))
+    if unclear and kind == "non-strict saddle":
+        kind = "saddle"
+    return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
-def _told(falls: np.ndarray, noise: float) -> Literal["minimum", "non-strict saddle", "unclear"]:
-    """From the falls of the loss within each radius: a saddle falls within all of them, as far as rounding lets it be seen."""
-    seen = falls > noise
-    if seen.all():
-        return "non-strict saddle"
-    if not seen.any():
+def told(falls: np.ndarray, noise: float) -> Kind:
+    """The kind, from how far the loss falls within balls of radius `RADII`.
+
+    Beside a saddle it falls within all of them, like a power of the radius, until the fall is below rounding. Beside a
+    minimum there may be a way down at some distance (where a flat set ends), but none within the smaller balls although a
+    power would show there.
+
+    >>> told(np.array(RADII) ** 3, 1e-13), told(np.maximum(np.array(RADII) - 0.02, 0.0), 1e-13)
+    ('non-strict saddle', 'minimum')
+    """
+    seen, logs = falls > noise, np.log(np.array(RADII))
+    count = int(np.argmin(seen)) if not seen.all() else len(seen)
+    if np.any(seen[count:]):
+        return "unclear"
+    if count == 0:
         return "minimum"
-    if seen.tolist() == [True, True, False]:
-        ratio = falls[1] / falls[0]  # over radii 0.03/0.1; the next step has nearly the same
-        return "non-strict saddle" if ratio * falls[1] < 3 * noise else "minimum"
-    return "unclear"
+    powers = np.diff(np.log(falls[:count])) / np.diff(logs[:count])
+    power = float(powers[-1]) if count > 1 else 8.0
+    steady = count > 1 and power <= powers[0] + 1
+    if count == len(falls):
+        return "non-strict saddle" if steady else "unclear"
+    expected = falls[count - 1] * np.exp(power * (logs[count] - logs[count - 1]))
+    if expected > 10 * noise:
+        return "minimum"
+    return "non-strict saddle" if steady else "unclear"
 
 
 def _falls(
