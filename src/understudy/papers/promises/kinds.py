@@ -172,7 +172,7 @@ def population(
     covariance = 0.5 * np.eye(dim) + mixing @ mixing.T if tilted else None
     teacher = us.Teacher(v, b if outputs else b[:, 0], teacher_activation or activation)
     weights = np.ones(width) if fixed else None
-    on_grid = activation in plain.SIGMAS and activation != "relu" or ":" in activation
+    on_grid = (activation in plain.SIGMAS and activation != "relu") or ":" in activation
 
     def made(n: int) -> us.Population:
         outgoing: Any = "trained" if weights is None else weights[:n]

@@ -83,7 +83,7 @@ def dead_neuron(
 
     def slopes(shares: np.ndarray) -> np.ndarray:
         rows = [task.flatten(with_new(ends[0] + share * (ends[1] - ends[0]))) for share in shares]
-        return np.asarray(task.gradient(jnp.stack(rows)))[:, slope_at]
+        return np.asarray(_gradients(task, jnp.stack(rows)))[:, slope_at]
 
     for _ in range(17):  # each round divides the interval by eight
         values = slopes(shares)
@@ -93,3 +93,8 @@ def dead_neuron(
         shares = np.linspace(shares[change[0]], shares[change[0] + 1], 9)
     best = shares[np.argmin(np.abs(slopes(shares)))]
     return with_new(ends[0] + best * (ends[1] - ends[0]))
+
+
+@eqx.filter_jit
+def _gradients(task: Task, vectors: Float[Array, "s P"]) -> Float[Array, "s P"]:
+    return jax.vmap(lambda v: task.value_and_gradient(v)[1])(vectors)
