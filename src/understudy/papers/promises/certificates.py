@@ -169,7 +169,7 @@ def _draw(measurement: Measurement, figure: Figure) -> None:
     right.set_yticks(rows, [str(kind) for kind in data["kinds"]], fontsize=7)
     right.invert_yaxis()
     right.set(xlabel="points", title=f"{measurement.measured['wrong verdicts']} wrong verdicts")
-    right.legend(fontsize=7, loc="lower right")
+    right.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=3)
 
 
 CLAIM = Claim(
