@@ -350,3 +350,20 @@ def test_beyond_the_dense_limit_the_verdict_is_the_same(monkeypatch):
     found = us.certify(far, copy_average("erf", partition=(1, 1, 1, 5), dim=40))
     assert (found.kind, found.method) == ("minimum", "matrix-free")
     assert found.index + found.zeros + found.positives == far.size
+
+
+# -- where everything cancels ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("degree", "loss"), [(3, "correlation"), (4, "correlation")])
+def test_rounding_of_a_hessian_that_vanishes_is_no_curvature(degree, loss):
+    """Students orthogonal to every teacher: L = -Σ (x·v)^ρ is flat to order ρ, its Hessian nothing but rounding, 1e-16."""
+    from understudy.tasks import Sphere
+
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    task = Sphere(basis[:2], 2, activation=f"hermite:{degree}", loss=loss)
+    rows = rng.normal(size=(2, 3)) @ basis[2:]
+    found = us.certify(task, rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    assert 0 < np.abs(found.eigenvalues).max() < 1e-14
+    assert (found.kind, found.index, found.zeros) == ("non-strict saddle", 0, 8)

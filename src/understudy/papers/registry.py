@@ -54,6 +54,7 @@ PAPERS: dict[str, Paper] = {
             "Feature Learning in L2-regularized DNNs: Attraction/Repulsion and Sparsity",
             "Jacot, Golikov, Hongler, Gabriel",
         ),
+        Paper("promises", "What Understudy itself promises", "Understudy"),
     )
 }
 

@@ -1,0 +1,30 @@
+"""What holds of an expectation of two neurons at all norms and correlations."""
+
+import numpy as np
+import pytest
+
+import understudy as us
+from cases import thorough_but
+from examples import arrays, few_or_many, for_all
+
+EPS = np.finfo(float).eps
+NAMES = thorough_but(["erf", "relu", "hermite:3", "softplus", "tanh", "gelu"], ["erf", "relu"])
+
+
+@few_or_many
+@pytest.mark.parametrize("name", NAMES)
+def test_cauchy_schwarz_and_exchange(name, examples):
+    parity = us.activations.get(name).parity
+
+    @for_all(arrays(8), arrays(8), arrays(8, largest=1.0), examples=examples)
+    def check(first, second, cosine):
+        r, s = np.abs(first) + 1e-3, np.abs(second) + 1e-3
+        both, other = (np.asarray(us.interaction(name, *x)) for x in ((r, s, cosine), (s, r, cosine)))
+        own, own_other = (np.asarray(us.interaction(name, x, x, np.ones(8))) for x in (r, s))
+        noise = 1e-12 * (1 + own + own_other)
+        assert np.all(both**2 <= own * own_other + noise * (own + own_other))
+        assert np.all(np.abs(both - other) <= noise)
+        assert np.all(2 * both <= own + own_other + noise)
+        if parity is not None:
+            mirrored = np.asarray(us.interaction(name, r, s, -cosine))
+            assert np.all(np.abs(mirrored - (1 if parity == "even" else -1) * both) <= noise)
