@@ -180,6 +180,7 @@ def population(
         # One resolution for all points, so that nothing is compiled again as norms grow.
         return task.prepared(jnp.full(task.size, 2.5 / np.sqrt(dim))) if on_grid else task
 
+    loss: plain.PlainSamples | plain.PlainPopulation
     if on_grid:
         loss = _on_grid(v, b, activation, teacher_activation or activation, width)
     else:
@@ -195,8 +196,9 @@ def population(
     extras = [_copy_average(task, v, width, rng) for _ in range(2)] if straight and not fixed else ()
     narrow = made(width - 1) if not fixed and width > 1 else None
     shortest = 1e-3 if activation == "relu" else 0.0
-    proxies = [_proxy(v, b, teacher, activation, n) for n in (width, width - 1)] if on_grid else (None, None)
-    return Instance(task, loss, narrow, *proxies, extras, shortest=shortest, longest=2.2 if on_grid else np.inf)
+    proxy, narrow_proxy = (_proxy(v, b, teacher, activation, n) if on_grid else None for n in (width, width - 1))
+    longest = 2.2 if on_grid else np.inf
+    return Instance(task, loss, narrow, proxy, narrow_proxy, extras, shortest=shortest, longest=longest)
 
 
 def _on_grid(v: np.ndarray, b: np.ndarray, student: str, teacher: str, width: int) -> plain.PlainSamples:
