@@ -2,9 +2,9 @@
 
 The rule. Let b(n) be the best loss of the runs at width n. A narrower network is a wider one with dead neurons (Prop. 6), so
 m(n) = min of b over widths ≤ n bounds the least loss from above and falls with n. The level is m at the widest network n_max; the
-plateau starts at the least width that has all but a share τ of the whole fall behind it, on the logarithmic axis (losses fall over decades):
+plateau starts at the least width from which on the loss is within a share τ of the level:
 
-  log m(n) - log m(n_max) ≤ τ [log m(n_min) - log m(n_max)].
+  m(n) ≤ (1 + τ) m(n_max).
 
 The level counts as a plateau only if at least `needed` widths lie at or beyond the start; otherwise the widths did not reach far enough and
 there is no start.
@@ -38,7 +38,7 @@ def detect_plateau(
     widths: Sequence[int],
     losses: np.ndarray,
     *,
-    share: float = 0.05,
+    share: float = 0.1,
     needed: int = 3,
     resamples: int = 2000,
     seed: int = 0,
@@ -81,6 +81,5 @@ def _draw(row: np.ndarray, rng: np.random.Generator) -> float:
 
 def _start(best: np.ndarray, share: float, needed: int) -> tuple[int | None, np.ndarray]:
     least = np.minimum.accumulate(best)
-    heights = np.log(least / least[-1])
-    index = int(np.flatnonzero(heights <= share * heights[0])[0])
+    index = int(np.flatnonzero(least <= (1 + share) * least[-1])[0])
     return (index if len(best) - index >= needed else None), least
