@@ -232,7 +232,7 @@ NOISY = Claim(
         "iterations": 40, "rounding": 1e-6, "exponent": 0.6,
     },
     full={
-        "teacher": [10], "over": 5.0, "dim": 20, "outputs": 20, "samples": 10_000, "evaluation": 1000, "steps": 1000, "polarity": 0.5, "record": [0, 5], "seeds": 8, "stages": 12,
+        "teacher": [10], "over": 5.0, "dim": 20, "outputs": 20, "samples": 10_000, "evaluation": 1000, "steps": 1000, "polarity": 0.5, "record": [0, 5], "seeds": 8, "stages": 18,
         "iterations": 60, "rounding": 1e-6, "exponent": 0.6,
     },
     measure=_measure_noisy,
