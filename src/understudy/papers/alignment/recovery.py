@@ -11,6 +11,9 @@ from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
 EARLY = 5.0
+LOWEST = 1e-9
+"""Losses below are off the figure, and told in words."""
+
 QUICK = TWO_LAYER_QUICK | {"overs": [1.0, 2.0, 5.0], "polarities": [0.5, 1.5, 2.5]}
 FULL = TWO_LAYER_FULL | {"teacher": [20], "overs": [1.0, 2.0, 5.0, 10.0], "polarities": [0.5, 1.0, 1.5, 2.0, 2.5]}
 
@@ -184,7 +187,11 @@ def _draw_losses(measurement: Measurement, figure: Any) -> None:
         for j, over in enumerate(data["overs"]):
             axes.semilogy(data["epochs"], data["curves"][i, j], color=COLOURS[j], label=f"{over:g}x", lw=1.4)
         axes.set(xlabel="epoch", title=f"p = {data['polarities'][i]:g}")
+        for j in np.flatnonzero(data["curves"][i, :, -1] < LOWEST):
+            text = f"{data['overs'][j]:g}x ends at {data['curves'][i, j, -1]:.0e}"
+            axes.text(0.96, 0.02, text, transform=axes.transAxes, ha="right", fontsize=8, color=COLOURS[j])
     panels[0].set_ylabel("evaluation loss")
+    panels[0].set_ylim(bottom=max(LOWEST, 0.3 * float(data["curves"].min())))
     panels[-1].legend(title="students", fontsize=8)
 
 
