@@ -42,6 +42,18 @@ def pytest_unconfigure(config):
         shutil.rmtree(os.environ[CACHE], ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items):
+    """Of a test marked `few(n)` the first n cases stay; the others are thorough ones."""
+    seen: dict = {}
+    for item in items:
+        if (few := item.get_closest_marker("few")) and not item.get_closest_marker("thorough"):
+            name = (item.path, item.originalname)
+            seen[name] = seen.get(name, 0) + 1
+            if seen[name] > few.args[0]:
+                item.add_marker("thorough")
+
+
 @pytest.fixture(autouse=True)
 def strict_ranks():
     with jax.numpy_rank_promotion("raise"):

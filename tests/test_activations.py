@@ -39,6 +39,7 @@ DEFINITIONS = {
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_derivatives_are_those_of_the_definition(name):
     """Against automatic differentiation; a relative 1e-12 of the largest value leaves room for its cancellations."""

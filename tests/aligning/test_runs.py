@@ -77,6 +77,7 @@ def test_the_problem_depends_on_the_seed_alone():
     assert draw(wide, 4).start.weights[0].shape == (20, 6)
 
 
+@pytest.mark.thorough
 def test_deep_students_with_adam_and_decay():
     deep = Experiment.of({**SMALL.configuration(), "teacher": [4, 3], "optimizer": "adam", "rate": 3e-3, "weight_decay": 1e-4, "init": 0.0,
                           "standardise": True, "record": [0, 4]})  # fmt: skip

@@ -74,6 +74,12 @@ def fit(*arguments):
     return done.stdout
 
 
+def test_fit_tells_every_run():
+    told = json.loads(fit("2", "--json"))
+    assert [(r["kind"], r["label"]) for r in told["runs"]] == [("minimum", "1-copy-1-average")] * 2
+
+
+@pytest.mark.thorough
 def test_fit_stores_reuses_extends_and_notices_damage(tmp_path):
     told = json.loads(fit("3", "--out", str(tmp_path), "--json"))
     assert set(told) == {"task", "seconds", "runs"}

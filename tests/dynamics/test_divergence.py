@@ -52,6 +52,7 @@ def test_two_neurons_that_become_a_derivative_diverge():
     assert np.abs(outgoing).min() > 5
 
 
+@pytest.mark.thorough
 def test_separable_data_under_a_logistic_cost_diverge_like_a_logarithm():
     x = np.array([[1.0], [2.0], [-1.0], [-1.5]])
     y = np.array([1.0, 1.0, -1.0, -1.0])

@@ -14,6 +14,7 @@ def task():
     return Sphere(np.eye(3), 3, activation="hermite:4", repulsion=1 / 3)
 
 
+@pytest.mark.thorough
 def test_the_same_as_the_stiff_flow(task):
     rng = np.random.default_rng(0)
     edge = np.stack([worst_start(4, 3, 3, e) for e in np.linspace(0.0, 0.02, 12)])

@@ -54,6 +54,7 @@ def test_without_jumps_the_flow_ends_in_the_same_points(hundred):
         np.testing.assert_allclose(t.vector, hundred[i].vector, atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_snapshots_lie_on_scipys_trajectory():
     """Radau at 1e-9 stands for the exact flow; the flow's own error at 1e-6 a step adds up to some 1e-5."""
     times = np.array([0.0, 0.5, 3.0, 20.0, 50.0, 100.0, 400.0, 900.0])

@@ -26,6 +26,7 @@ def test_norms_stay_one_for_a_million_time_units(task):
         assert np.abs(np.linalg.norm(points, axis=2) - 1).max() < 1e-13
 
 
+@pytest.mark.thorough
 def test_against_a_plain_integrator(task):
     """SciPy's DOP853 at 1e-12 on the ambient field; ours at 1e-10 must agree to the tolerance times e^(growth)."""
     start = np.asarray(task.flatten(starts.uniform_sphere(task, [3])))

@@ -105,6 +105,7 @@ PAIRS = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i:]]
 MIXED = [("erf", "relu"), ("abs", "sigmoid"), ("hermite:3", "tanh")]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("first", "second"), thorough_but(PAIRS, [*zip(NAMES, NAMES, strict=True), *MIXED]))
 def test_the_derivative_rule_holds_for_every_pair(first, second):
     """Lemma F.1: ∂g/∂u = r1 r2 E[σ1'σ2'], and likewise for every partial, by differences in (q11, q12, q22).
@@ -145,6 +146,7 @@ def hash_of(text):
     return int.from_bytes(text.encode(), "little") % 2**32
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("first", "second"), [("relu", "abs"), ("tanh", "softplus")])
 def test_neurons_can_be_exchanged(first, second):
     r1, r2, u = np.array([0.3, 1.0, 2.0, 1.5]), np.array([1.2, 1.0, 0.5, 0.7]), np.array([-0.4, 1.0, 0.8, -1.0])
@@ -155,6 +157,7 @@ def test_neurons_can_be_exchanged(first, second):
         assert np.all(np.isnan(a) | (np.abs(a - b) <= error + getattr(other.error, name))), name
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["erf", "relu", "abs", "quadratic", "hermite:4", "softplus", "tanh:5", "gelu"])
 def test_a_neuron_with_itself(name):
     """D(q) = G(q, q, q), D' = G11 + G12 + G22, D'' = second derivative along (1, 1, 1)."""
@@ -252,6 +255,7 @@ def test_shapes_broadcast():
         assert gaussian.interaction(name, [], 1.0, 0.5).shape == (0,)
 
 
+@pytest.mark.thorough
 def test_batching_of_points_does_not_change_them():
     """More points than go through at once, and one at a time."""
     rng = np.random.default_rng(3)

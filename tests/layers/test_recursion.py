@@ -22,6 +22,7 @@ def autodiff(network, x, y):
     return [-g for g in jax.jit(jax.grad(cost))([jnp.zeros((len(x), len(w))) for w in network.weights])]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("bias", [0.0, 0.4])
 @pytest.mark.parametrize("depth", [2, 3, 6])
 def test_gradients_are_mixtures(depth, bias):

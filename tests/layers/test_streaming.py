@@ -11,7 +11,7 @@ from understudy.networks import Deep
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("samples", thorough_but([40, 500, 610], [610]))
+@pytest.mark.parametrize("samples", thorough_but([40, 500, 610], []))
 def test_blocks_give_what_all_samples_give(samples):
     x = jnp.asarray(RNG.normal(size=(samples, 4)))
     teacher, student = Deep.glorot([4, 3, 5, 2], seed=0, bias=0.2), Deep.glorot([4, 6, 4, 2], seed=1, bias=0.2)

@@ -39,6 +39,7 @@ def test_measures_of_clusters_and_rays():
     assert _on_rays(z, 1) == pytest.approx(0.8)
 
 
+@pytest.mark.thorough
 def test_figures_are_drawn_from_data():
     rng = np.random.default_rng(0)
     base = CLAIMS["non-correspondence"].measure({"penalties": [0.3], "angles": [0.7]}, Progress()).checks

@@ -32,6 +32,7 @@ def test_the_model_of_a_minimum_at_infinity_is_misprinted():
     assert len(figure.axes) == 4
 
 
+@pytest.mark.thorough
 def test_inertia_on_a_few_points_and_the_blocks_that_are_not_zero():
     shapes = [{"kind": "data", "width": 2, "outputs": [], "bias": True}]
     _, measurement = measured("inertia", points=3, shapes=shapes)

@@ -72,6 +72,7 @@ def measured(**changes):
     return claim, claim.measure({**claim.quick, **changes}, Progress())
 
 
+@pytest.mark.thorough
 def test_a_few_points_and_a_certificate_that_calls_everything_a_minimum(monkeypatch):
     claim, measurement = measured(points=25, kinds=["sphere, squared"])
     assert [c.name for c in measurement.checks if not c.ok] == []
@@ -130,6 +131,7 @@ def soak(monkeypatch, *extra):
     return kill_soak.CLAIM.measure(SETTINGS, Progress())
 
 
+@pytest.mark.thorough
 def test_kills_lose_nothing_and_the_figure_shows_them(monkeypatch):
     from matplotlib.figure import Figure
 
@@ -141,6 +143,7 @@ def test_kills_lose_nothing_and_the_figure_shows_them(monkeypatch):
     assert len(figure.axes[0].lines) == 4
 
 
+@pytest.mark.thorough
 def test_a_torn_file_is_noticed(monkeypatch):
     measurement = soak(monkeypatch, "--careless")
     assert measurement.status == "differs"

@@ -80,6 +80,7 @@ def test_finished_claims_are_kept_and_failed_ones_tried_again(toy, tmp_path):
     assert toy.calls["basel"] == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["settings", "version", "cut short", "no arrays"])
 def test_a_stored_result_of_something_else_is_measured_again(toy, tmp_path, monkeypatch, damage):
     reproduce("toy", "basel", out=tmp_path)

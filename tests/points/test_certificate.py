@@ -53,6 +53,7 @@ def test_incomplete_copy_average_points_are_not_critical():
     assert "gradient norm" in found.evidence[0]
 
 
+@pytest.mark.thorough
 def test_high_dimension_is_counted_with_its_multiplicities():
     """d = 100 in the reduced way against the full 404 × 404 Hessian."""
     task = us.Population(us.Teacher.orthonormal(8, dim=100), width=4)
@@ -92,6 +93,7 @@ def test_a_split_of_an_averaging_neuron_inside_is_a_strict_saddle(mu):
     assert found.index == int(np.sum(eigenvalues < -1e-9))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mu", [-0.5, 1.5, 3.0])
 def test_a_split_outside_is_what_dense_eigenvalues_say(mu):
     found = us.certify(WIDE, split(mu))
@@ -151,6 +153,7 @@ def test_spare_students_at_zero_loss_are_flat_minima():
     assert (found.kind, found.flat_dimension, found.explained, found.zeros) == ("minimum", 1, 1, 3)
 
 
+@pytest.mark.thorough
 def test_where_flat_sets_of_zero_loss_cross_it_is_a_minimum_all_the_same():
     """Dead and duplicate at once: nothing is explained by one tangent space, and the loss cannot fall below 0."""
     task = us.Population(us.Teacher.orthonormal(2), width=3)
@@ -161,6 +164,7 @@ def test_where_flat_sets_of_zero_loss_cross_it_is_a_minimum_all_the_same():
     assert any("lower bound" in line for line in found.evidence)
 
 
+@pytest.mark.thorough
 def test_students_outside_the_teachers_span_turn_freely():
     """Over-parameterised in dimension 6: a zero pair (w, a), (w, -a) outside can be rotated, moved and rescaled."""
     task = us.Population(us.Teacher.orthonormal(1, dim=6), width=3)
@@ -260,6 +264,7 @@ TOYS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", TOYS)
 def test_degenerate_points_are_decided_by_higher_order(name):
     function, size, kind = TOYS[name]
@@ -355,6 +360,7 @@ def test_beyond_the_dense_limit_the_verdict_is_the_same(monkeypatch):
 # -- where everything cancels ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("degree", "loss"), [(3, "correlation"), (4, "correlation")])
 def test_rounding_of_a_hessian_that_vanishes_is_no_curvature(degree, loss):
     """Students orthogonal to every teacher: L = -Σ (x·v)^ρ is flat to order ρ, its Hessian nothing but rounding, 1e-16."""

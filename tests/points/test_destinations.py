@@ -68,6 +68,7 @@ def trajectory(task, times, networks):
     )
 
 
+@pytest.mark.thorough
 def test_a_pair_that_grows_apart_is_recognised_with_its_rate_and_limit(teacher):
     """A pair made to measure: the target is a neuron with a tangent, which two neurons reach only at infinity."""
     grid = on_grid(teacher, 1)
@@ -105,6 +106,7 @@ def test_without_a_pair_only_what_grows_is_told(teacher):
     assert "incoming vectors of neurons [0] grow" in escape.words
 
 
+@pytest.mark.thorough
 def test_a_short_push_back_to_a_minimum(teacher):
     task = on_grid(teacher, 2, spacing=0.5)
     network = teacher.network

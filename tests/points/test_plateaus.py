@@ -21,6 +21,7 @@ def run_from(*degrees):
     return task, trajectory
 
 
+@pytest.mark.thorough
 def test_a_run_beside_one_teacher_lingers_at_tight_balance():
     task, trajectory = run_from(9.5, -9.0)
     (plateau,) = find_plateaus(task, trajectory)

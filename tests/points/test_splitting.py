@@ -61,6 +61,7 @@ def check_inertia(task, network, neuron, layer=0, mus=MUS):
     return matrices
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("outputs", "bias", "cost"), [((), False, "squared"), ((2,), True, "log cosh")])
 def test_inertia_on_data(outputs, bias, cost):
     rng = np.random.default_rng(1)
@@ -179,6 +180,7 @@ def test_bad_input_is_refused():
         critical_teacher(us.TwoLayer(0.5 * np.eye(2), np.ones(2)), np.eye(2), activation="erf")
 
 
+@pytest.mark.thorough
 def test_written_out_derivatives_agree_with_automatic_ones():
     rng = np.random.default_rng(2)
     network = student(rng, 3, 2, (2,))

@@ -14,6 +14,7 @@ def random_student(n, d, seed=0):
     return rng.normal(size=(n, d)), rng.normal(size=n)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("activation", "parity"), [("erf", "odd"), ("softplus", None), ("abs", "even"), ("relu", None)]
 )

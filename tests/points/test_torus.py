@@ -16,6 +16,7 @@ def searches():
     return {rho: search_torus(Sphere(np.eye(2), 2, activation=f"hermite:{rho}")) for rho in (4, 6, 8)}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("degree", "count"), [(4, 12), (6, 20), (8, 20)])
 def test_complete(searches, degree, count):
     found = searches[degree]

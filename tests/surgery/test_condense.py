@@ -17,6 +17,7 @@ def test_groups_have_no_chains_and_know_signs_and_silence():
     assert aligned_groups(np.zeros((2, 2)), tolerance=0.1) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bias", [0.0, 0.5])
 def test_condensed_networks_compute_the_same(bias):
     rng = np.random.default_rng(1)

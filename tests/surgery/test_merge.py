@@ -26,6 +26,7 @@ def split(net, activation, *, opposite=False):
     return Deep(tuple(map(jnp.asarray, weights)), tuple(map(jnp.asarray, biases)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("activation", "opposite"),
     [("relu", False), ("abs", True), ("linear", True), ("quadratic", True), ("quadratic", False)],

@@ -83,6 +83,7 @@ def test_bad_input(net, activation, message):
         merge_one_dimensional(net, [0.0, 1.0], activation)
 
 
+@pytest.mark.thorough
 def test_outputs_by_the_networks_own_forward_pass():
     rng = np.random.default_rng(5)
     net, x = random_net(rng, 60), rng.normal(size=6)

@@ -22,6 +22,7 @@ def networks():
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("network", "layer"), networks())
 def test_split_keeps_function_and_criticality_and_joins_back(network, layer):
     x = np.random.default_rng(1).normal(size=(50, 2))

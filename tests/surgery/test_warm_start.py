@@ -34,6 +34,7 @@ def test_the_heuristic_finds_the_same_without_knowing(rotated):
     assert view.best_average(group, passes=3)[0] == pytest.approx(one_neuron("erf", 4).loss, rel=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["copy-average", "copy"])
 @pytest.mark.parametrize("case", ["non-orthogonal", "unequal", "non-isotropic", "relu"])
 def test_other_tasks_get_starts_with_the_best_outgoing_weights(case, kind):

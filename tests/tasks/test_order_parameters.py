@@ -33,6 +33,7 @@ def student(n, d, seed=0):
     return TwoLayer(rng.normal(size=(n, d)), rng.normal(size=n))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("activation", "options"),
     [

@@ -120,6 +120,7 @@ def kinked_loss(slope, kink, task):
 QUICK = [("erf", "erf"), ("relu", "relu"), ("hermite:4", "hermite:4"), ("softplus", "softplus"), ("erf", "relu")]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("student", "teacher"), thorough_but(PAIRS, QUICK))
 def test_loss_gradient_and_hessian(student, teacher):
     """Loss within five standard errors of 10⁷ samples; all against autodiff of an independent loss where there is one;
@@ -181,6 +182,7 @@ def test_batches():
     np.testing.assert_array_equal(task.unflatten(task.flatten(batch)).outgoing, batch.outgoing)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["erf", "relu", "abs", "quadratic", "tanh", "linear"])
 def test_invariances(name):
     """Rotation of everything, permutation of students, sign flips by parity, rescaling by homogeneity: to rounding."""
@@ -254,6 +256,7 @@ def test_fixed_outgoing_weights_leave_the_incoming_blocks():
     assert batch.outgoing.shape == (5, 3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["erf", "relu"])
 def test_a_covariance_is_the_same_as_whitening(name):
     """x = Σ^½ z: students w and teachers v see z through Σ^½ w and Σ^½ v; derivatives by the chain rule."""
@@ -279,6 +282,7 @@ def test_a_covariance_is_the_same_as_whitening(name):
 # -- quadrature nodes --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("norm", thorough_but([0.4, 2.4, 8.0], [2.4]))
 def test_nodes_follow_the_norms(norm):
     """A student by series and by quadrature, against the trapezoid rule over the plane: e^(-2π (π/16) 26) = 1e-14."""

@@ -11,6 +11,7 @@ evaluate = eqx.filter_jit(lambda task, vector: task.evaluate(vector))
 slope = eqx.filter_jit(lambda task, vector: task.value_and_gradient(vector))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ["erf", "relu"])
 @pytest.mark.parametrize("start", ["generic", "batch", "at the teacher", "near the teacher", "identical"])
 def test_reduction_is_exact(name, start):
@@ -47,6 +48,7 @@ def test_reduction_is_exact(name, start):
         np.testing.assert_allclose(small_gradient[:, 5], gradient[:, d], rtol=0, atol=1e-14)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["erf", "relu"])
 def test_orthogonal_hessian_completes_the_spectrum(name):
     d, n, k = 12, 2, 3

@@ -29,6 +29,7 @@ def scale(task):
     return task.degree**2 * (task.width + task.teacher.width)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 6])
 def test_loss_is_half_the_mean_squared_error(degree):
     task, w = sphere_and_point(degree)

@@ -45,6 +45,7 @@ def test_relu_holds_up_to_its_threshold():
     assert found[0] > 0 > found[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pair", [("erf", "erf"), ("relu", "relu"), ("erf", "relu")])
 def test_derivative_rule(pair):
     assert abs(assumptions.derivative_rule_gap(*pair, 1.3, 0.7, 0.4)) < 1e-10

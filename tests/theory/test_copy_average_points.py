@@ -12,6 +12,7 @@ from understudy.theory.copy_average import enumerate_points, partitions, unmatch
 CASES = [((1,), 1), ((1, 1, 3), 5), ((2, 3), 5), ((1, 2), 5), ((1, 1), 4)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("sizes", "k"), CASES)
 @pytest.mark.parametrize("activation", ["erf", "relu"])
 def test_the_loss_is_the_task_loss(activation, sizes, k):

@@ -70,6 +70,7 @@ def test_gelu_has_no_point_for_two_or_more_teachers():
     assert np.any(radial_slope("gelu", np.linspace(1.0, 3.0, 50), 0.9) > 0)
 
 
+@pytest.mark.thorough
 def test_own_activations_are_solved_too():
     import jax.numpy as jnp
 

@@ -16,6 +16,7 @@ def dense(activation, n, k, d):
     return np.linalg.eigvalsh(np.asarray(task.hessian(point)))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("activation", "n", "k", "d"),
     [

@@ -39,6 +39,7 @@ def test_one_positive_root_by_all_roots(degree, repulsion):
     assert math.cos(2 * theory.angle(degree, repulsion)) ** 2 == pytest.approx(float(positive[0]), abs=1e-12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("degree", "dim", "repulsion"), [(4, 2, 1.0), (4, 4, 0.8), (6, 3, 1.0), (14, 3, 1.0), (8, 3, 0.8)]
 )
