@@ -203,7 +203,7 @@ CLAIM = Claim(
     quick={
         "networks": 200,
         "kinds": [{}],
-        "problems": 4,
+        "problems": 10,
         "starts": 64,
         "settled": 3,
         "steps": 3000,
