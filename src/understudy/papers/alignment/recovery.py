@@ -187,7 +187,7 @@ def _draw_losses(measurement: Measurement, figure: Any) -> None:
         for j, over in enumerate(data["overs"]):
             axes.semilogy(data["epochs"], data["curves"][i, j], color=COLOURS[j], label=f"{over:g}x", lw=1.4)
         axes.set(xlabel="epoch", title=f"p = {data['polarities'][i]:g}")
-        for j in np.flatnonzero(data["curves"][i, :, -1] < LOWEST):
+        for j in np.flatnonzero(data["curves"][i, :, -1] < LOWEST).tolist():
             text = f"{data['overs'][j]:g}x ends at {data['curves'][i, j, -1]:.0e}"
             axes.text(0.96, 0.02, text, transform=axes.transAxes, ha="right", fontsize=8, color=COLOURS[j])
     panels[0].set_ylabel("evaluation loss")
