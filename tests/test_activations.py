@@ -73,6 +73,7 @@ def test_derivatives_keep_their_digits_at_zero_and_in_the_tails():
     assert float(get("tanh")(1e-300)) == pytest.approx(1e-300, rel=1e-14)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", ALL)
 def test_parity_and_homogeneity_are_as_stated(name):
     sigma = get(name)

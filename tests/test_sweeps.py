@@ -240,6 +240,7 @@ def test_the_client_stores_for_workers_that_do_not_see_the_store(cluster, store,
     assert [int(dataset["square"]) for dataset in result.datasets()] == [0, 1, 4]
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_costs_only_its_cell_in_flight(cluster, store, log):
     _, address, workers = cluster
     cells = grid(i=range(8), log=str(log))

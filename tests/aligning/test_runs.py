@@ -27,6 +27,7 @@ def test_a_seed_is_the_same_alone_and_in_company(rows):
         np.testing.assert_allclose(alone[name].values[0], rows[name].values[2], rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_an_interrupted_training_goes_on(rows, tmp_path):
     class Stop(Exception):
         pass

@@ -86,6 +86,7 @@ def test_log_spaced_snapshots_stop_where_the_run_does(hundred):
     assert np.all(np.diff(losses) < 0)
 
 
+@pytest.mark.thorough
 def test_a_seed_ends_the_same_alone_and_in_any_company(hundred):
     for lanes, chosen in ((1, [7]), (16, [7, 50, 2, 90, 11]), (16, [99, 7])):
         result = dict(follow(TASK, STARTS[chosen], lanes=lanes))

@@ -46,6 +46,7 @@ def test_against_a_plain_integrator(task):
     np.testing.assert_allclose(run.snapshots, reference.y.T, rtol=0, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_tight_balance_is_not_taken_for_an_end(task):
     """From s = 0.02 the flow stays 39 time units where its speed is 4e-4, and then reaches the copies."""
     rows = np.zeros((1, 2, 4))

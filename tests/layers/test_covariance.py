@@ -87,6 +87,7 @@ def test_inner_minimum_is_stationary(cost):
     assert all(loss(np.asarray(dual) + 1e-3 * rng.normal(size=(2, 3))) > value for _ in range(20))
 
 
+@pytest.mark.thorough
 def test_global_minimum_bounds_every_width_and_is_reached():
     task = problem()
     found = minimise_globally(task, tolerance=1e-6)

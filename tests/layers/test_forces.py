@@ -19,6 +19,7 @@ def problem(hidden, activation="relu", samples=4, outputs=1):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("outputs", thorough_but([1, 2], [1]))
 def test_forces_are_derivatives_where_ranks_are_full(outputs):
     task = problem((6, 6), "tanh", 3, outputs)  # 3 rows at the entry, 3 inputs: all ranks are 3

@@ -24,6 +24,7 @@ def student(leak=0.0):
     return Deep((jnp.asarray(rows), jnp.asarray(out)), (jnp.asarray(bias), TEACHER.biases[1]))
 
 
+@pytest.mark.thorough
 def test_unaligned_nodes_that_contribute_nothing_go_without_a_trace():
     found = prune_unaligned(student(), TEACHER, X, tolerance=1e-9)
     assert found.removed == (4, 5, 6)

@@ -24,6 +24,7 @@ def problem(hidden=(3,), samples=5, bias=1.0, activation="relu"):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_maps_and_the_inequality(bias, activation):

@@ -25,6 +25,7 @@ def test_convolution_against_scipy():
             np.testing.assert_allclose(found[b, :, :, n], correlate(x[b], k[..., n], mode="valid")[:, :, 0], atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_channels_that_nothing_listens_to_can_go():
     network = Convolutional.start([4, 3], 2, size=8, seed=1)
     silent = network.kernels[1].at[:, :, 2].set(0.0)

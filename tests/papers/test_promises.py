@@ -27,6 +27,7 @@ def test_both_promises_are_claims_at_the_asked_scale():
 # -- the reference -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_two_plain_losses_of_one_network_agree():
     """Pair interactions against the trapezoidal rule over inputs."""
     v, b = np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([[1.0], [-0.5]])
@@ -41,6 +42,7 @@ def test_two_plain_losses_of_one_network_agree():
     assert np.sum(weights) == pytest.approx(1, abs=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "kind", "inertia"),
     [

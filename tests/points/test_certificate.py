@@ -186,6 +186,7 @@ def relu_point(k, scale, sign=1.0):
     return us.TwoLayer(w[None], [found[0].invariant / scale])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
 def test_the_relu_optimum_is_a_minimum_with_one_flat_direction_at_any_scale(scale):
     task = us.Population(us.Teacher.orthonormal(3, activation="relu"), width=1)
@@ -344,6 +345,7 @@ def test_matrix_free_eigenpairs_are_the_dense_ones():
     np.testing.assert_allclose(hessian @ vectors, vectors * values, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_beyond_the_dense_limit_the_verdict_is_the_same(monkeypatch):
     monkeypatch.setattr(certificates, "DENSE", 10)
     task = us.Population(us.Teacher.orthonormal(8), width=4)

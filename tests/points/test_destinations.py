@@ -42,6 +42,7 @@ def test_a_split_saddle_leads_to_the_global_minimum_both_ways(teacher):
     assert all(d.distance > 0.1 for d in found)
 
 
+@pytest.mark.thorough
 def test_functions_are_compared_and_named(teacher):
     grid, exact = on_grid(teacher, 2), us.Population(teacher, 2)
     network = us.TwoLayer([[0.5, 0.2], [-0.3, 0.4]], [1.0, -0.6])

@@ -92,6 +92,7 @@ def test_inertia_on_population_losses():
     check_inertia(task, network, 1)
 
 
+@pytest.mark.thorough
 def test_the_matrices_agree_with_quadrature_and_with_the_wider_hessian():
     """Route 1: pair interactions. Route 2: Eq. 19 on quadrature nodes. Route 3: blocks of the Hessian at a split."""
     rng = np.random.default_rng(5)

@@ -52,6 +52,7 @@ def test_other_tasks_get_starts_with_the_best_outgoing_weights(case, kind):
     assert float(task.loss(start)) < float(task.constant)
 
 
+@pytest.mark.thorough
 def test_strong_teachers_are_copied_and_weak_ones_averaged():
     task = us.Population(us.Teacher.orthonormal(4, outgoing=[0.1, 3.0, 0.1, 0.1]), width=2)
     start = warm_start(task, "copy-average")

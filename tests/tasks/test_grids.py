@@ -41,6 +41,7 @@ def test_bad_input_is_refused():
         on_grid(us.Teacher.angular([0.0], "relu"), 1)
 
 
+@pytest.mark.thorough
 def test_frozen_parameters_feel_nothing():
     teacher = us.Teacher.angular([0.0, 1.0], "erf")
     task = us.Population(teacher, 2)

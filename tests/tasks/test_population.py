@@ -168,6 +168,7 @@ def test_public_methods_agree_with_evaluate():
     np.testing.assert_array_equal(back.outgoing, parameters.outgoing)
 
 
+@pytest.mark.thorough
 def test_batches():
     rng = np.random.default_rng(5)
     task, _ = problem("erf", "erf")

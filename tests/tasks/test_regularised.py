@@ -28,6 +28,7 @@ def plain_loss(task, vector, x, y, cost):
     return total / len(x) + task.penalty * float(np.sum(np.asarray(vector) ** 2))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cost", ["squared", "cross-entropy"])
 @pytest.mark.parametrize("bias", [0.0, 0.7])
 @pytest.mark.parametrize("hidden", [(4,), (3, 4)])
@@ -40,6 +41,7 @@ def test_loss_is_the_plain_one_and_the_network_the_same_function(cost, bias, hid
     np.testing.assert_allclose(outputs.T, task.representations(vector)[-1], atol=1e-14)
 
 
+@pytest.mark.thorough
 def test_derivatives_by_differences():
     task = Regularised(X, Y, (3, 3), penalty=0.1, activation="tanh")
     vector = np.asarray(task.starts([1])[0])

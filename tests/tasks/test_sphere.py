@@ -87,6 +87,7 @@ def chart_by_two_routes(task, w, y):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("degree", thorough_but([3, 4], [3]))
 def test_chart_derivatives_and_slope(degree):
     task, w = sphere_and_point(degree)
