@@ -156,7 +156,6 @@ def _measure_losses(settings: Settings, progress: Progress) -> Measurement:
             bound=1e-9,
         ),
         at_least(f"share of seeds in which {overs[-1]:g}x ends lower, p > {polarities[0]:g}", below[1:], bound=0.5),
-        at_least(f"the same at the largest p less at p = {polarities[0]:g}", float(below[-1] - below[0]), bound=0.0),
         at_most("final loss over that at the start, every cell", curves[:, :, -1] / curves[:, :, 0], bound=0.5),
         holds(
             "the gap lies in what 1x leaves: its final loss relative to the start is small",
