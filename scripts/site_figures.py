@@ -23,10 +23,10 @@ from understudy.papers.result import Result
 from understudy.plots.style import house_style
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images" / "papers"
-DPI, WIDEST = (
-    110,
-    1100,
-)  # of a figure seven inches wide 770 pixels, the width of the site's column; of any, at most so many
+DPI = 110
+"""Seven inches become 770 pixels, the width of the site's column."""
+WIDEST = 1100
+"""Pixels of the widest figures."""
 COLOURS = 128
 STAMP = "understudy-result"
 

@@ -104,7 +104,8 @@ def test_a_cluster_trains_the_same(tmp_path):
     assert json.loads(again.stdout)["cells"] == json.loads(there.stdout)["cells"]
 
 
-def test_a_cluster_needs_a_place_for_results():
-    done = run("--cluster", "tcp://127.0.0.1:9")
-    assert done.exit_code == 2
-    assert "--out" in done.output
+def test_a_cluster_needs_a_place_for_results_and_has_its_own_threads(tmp_path):
+    for more, said in (((), "--out"), (("--out", tmp_path, "--workers", "2"), "received --workers 2")):
+        done = run("--cluster", "tcp://127.0.0.1:9", *more)
+        assert done.exit_code == 2
+        assert said in done.output

@@ -63,10 +63,10 @@ def align(
         fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
     if workers is not None and workers < 1:
         fail(f"--workers is at least 1; received {workers}.")
-    if (cluster or scheduler_file) and (out is None or workers is not None):
-        fail(
-            "On a cluster results are kept in --out, which must be given, and its workers have their own threads: leave out --workers."
-        )
+    if (cluster or scheduler_file) and out is None:
+        fail("What a cluster trains is kept in a directory; name one with --out.")
+    if (cluster or scheduler_file) and workers is not None:
+        fail(f"A cluster's workers have threads of their own; received --workers {workers}: leave it out.")
     widths = _numbers(teacher.split("-"), "--teacher", "20 or 50-75-100-125")
     if any(m != int(m) for m in widths):
         fail(f"--teacher is whole numbers joined by hyphens, as 20 or 50-75-100-125; received {teacher!r}.")

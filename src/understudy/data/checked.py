@@ -1,14 +1,25 @@
-"""Arrays from a file, and whether they are, to the byte, those of a data set."""
+"""Labelled images from a file, and whether they are, to the byte, those of a data set."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from understudy.data.errors import WrongDataError
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images (N, height, width) or (N, height, width, 3) and labels (N,), unsigned bytes, to train and to test."""
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
 
 
 def read_npz(file: Path, parts: Sequence[str]) -> dict[str, np.ndarray]:

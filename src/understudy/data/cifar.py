@@ -7,12 +7,11 @@ with the binary version's `data_batch_1.bin` and `test_batch.bin` (itself or as 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from understudy.data.checked import read_npz, verify
+from understudy.data.checked import Images, read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
 
 TESTED = 2000
@@ -25,18 +24,8 @@ CONTENT = {
 """SHA-256 of the bytes of each array, images in the order (N, 32, 32, 3)."""
 
 
-@dataclass(frozen=True)
-class Cifar:
-    """Small photographs: images (N, 32, 32, 3) and labels (N,), unsigned bytes, 10,000 to train and 2,000 to test."""
-
-    x_train: np.ndarray
-    y_train: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-
-
-def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Cifar:
-    """That part of CIFAR-10; `MissingDataError` if it is nowhere, `WrongDataError` if what is there is something else."""
+def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Images:
+    """That part of CIFAR-10, 10,000 photographs of 32 × 32 to train and 2,000 to test; `MissingDataError` if it is nowhere, `WrongDataError` if what is there is something else."""
     named = os.environ.get("UNDERSTUDY_DATA")
     places = [Path(path)] if path is not None else [Path(named)] if named else []
     for place in places:
@@ -45,7 +34,7 @@ def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Ci
             continue
         if verified:
             verify(arrays, CONTENT, "CIFAR-10", place)
-        return Cifar(**arrays)
+        return Images(**arrays)
     looked = ", ".join(str(p) for p in places) or "nowhere, for UNDERSTUDY_DATA is not set"
     raise MissingDataError(
         f"CIFAR-10 is not there; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with cifar10_12k.npz (arrays {', '.join(CONTENT)}) or with the binary "

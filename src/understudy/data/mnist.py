@@ -13,13 +13,12 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from understudy.compilation import cache_directory
-from understudy.data.checked import read_npz, verify
+from understudy.data.checked import Images, read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
 
 MIRRORS = (
@@ -46,16 +45,6 @@ CONTENT = {
 """SHA-256 of the bytes of each array, however it is packed: what tells MNIST from anything else."""
 
 
-@dataclass(frozen=True)
-class Mnist:
-    """Handwritten digits: images (N, 28, 28) and labels (N,), unsigned bytes, 60,000 to train and 10,000 to test."""
-
-    x_train: np.ndarray
-    y_train: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-
-
 Opener = Callable[[str], bytes]
 
 
@@ -66,8 +55,8 @@ def mnist(
     cache: Path | None = None,
     mirrors: Sequence[str] = MIRRORS,
     opener: Opener | None = None,
-) -> Mnist:
-    """MNIST from the user's copy, or from the cache, or fetched into the cache if `fetch`.
+) -> Images:
+    """MNIST from the user's copy, or from the cache, or fetched into the cache if `fetch`: 60,000 digits of 28 × 28 to train, 10,000 to test.
 
     Raises `MissingDataError` if it is nowhere, and `WrongDataError` if what is there is not MNIST, byte for byte.
     """
@@ -79,7 +68,7 @@ def mnist(
         arrays = _read(place)
         if arrays is not None:
             verify(arrays, CONTENT, "MNIST", place)
-            return Mnist(**arrays)
+            return Images(**arrays)
     if not fetch:
         looked = ", ".join(str(p) for p in places)
         raise MissingDataError(
@@ -93,7 +82,7 @@ def mnist(
     arrays = _read(cache)
     assert arrays is not None
     verify(arrays, CONTENT, "MNIST", cache)
-    return Mnist(**arrays)
+    return Images(**arrays)
 
 
 def _read(place: Path) -> dict[str, np.ndarray] | None:
