@@ -52,6 +52,7 @@ def test_two_plain_losses_of_one_network_agree():
         (lambda x: x[0] ** 2 + (x[1] - x[2] ** 2) ** 2, "minimum", (0, 1, 2)),
         (lambda x: x[0] ** 2 + (x[1] - x[2] ** 2) * (x[1] - 3 * x[2] ** 2), "non-strict saddle", (0, 1, 2)),
         (lambda x: x[0] ** 2 + x[1] ** 2 - 3e-9 * x[2] ** 2 + x[2] ** 3, "saddle", (1, 0, 2)),
+        (lambda x: x[0] ** 2 + x[1] ** 2 + 3e-9 * x[2] ** 2 + x[2] ** 3, "unclear", (0, 0, 3)),
     ],
 )
 def test_the_reference_knows_points_of_which_the_truth_is_known(function, kind, inertia):

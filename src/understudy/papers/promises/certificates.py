@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +39,12 @@ NAMES = (
 )
 
 
-def compare(kind: str, count: int, seed: int) -> list[dict[str, Any]]:
+def compare(kind: str, count: int, seed: int, tell: Callable[[float], None]) -> list[dict[str, Any]]:
     """`count` random critical points of that kind of task: the certificate's verdict and the reference's, point by point."""
     import jax.numpy as jnp
 
-    from understudy.papers.promises.kinds import make, points_of
+    from understudy.papers.promises.instances import points_of
+    from understudy.papers.promises.kinds import make
     from understudy.papers.promises.reference import derivatives, judge
     from understudy.points import certify
 
@@ -75,6 +77,7 @@ def compare(kind: str, count: int, seed: int) -> list[dict[str, Any]]:
                     "instance": instance,
                 }
             )
+        tell(len(rows) / count)
         if len(rows) >= count:
             break
     return rows
@@ -104,8 +107,13 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     truths: dict[str, Counter[str]] = {}
     gradients, sizes, wrongs = [], [], []
     sources: Counter[str] = Counter()
-    for kind in progress.over(settings["kinds"], "random critical points,"):
-        rows = compare(kind, settings["points"], settings["seed"])
+    for number, kind in enumerate(settings["kinds"]):
+
+        def tell(share: float, number: int = number, kind: str = kind) -> None:
+            progress((number + share) / len(settings["kinds"]), kind)
+
+        tell(0.0)
+        rows = compare(kind, settings["points"], settings["seed"], tell)
         outcomes[kind] = Counter(outcome(row) for row in rows)
         truths[kind] = Counter(row["truth"] for row in rows)
         sources.update(row["source"] for row in rows)

@@ -147,7 +147,18 @@ def relu(x: Array) -> Array:
     return jnp.maximum(x, 0.0)
 
 
-SIGMAS: dict[str, Callable[[Array], Array]] = {"softplus": softplus, "tanh": jnp.tanh, "gelu": gelu, "relu": relu}
+def half_tanh(x: Array) -> Array:
+    """tanh(x/2)."""
+    return jnp.tanh(x / 2)
+
+
+SIGMAS: dict[str, Callable[[Array], Array]] = {
+    "softplus": softplus,
+    "tanh": jnp.tanh,
+    "tanh:0.5": half_tanh,
+    "gelu": gelu,
+    "relu": relu,
+}
 PAIRS = {"erf": erf_pairs, "relu": relu_pairs, "quadratic": quadratic_pairs}
 
 

@@ -33,9 +33,8 @@ Kind = Literal["minimum", "strict saddle", "non-strict saddle", "saddle", "uncle
 class Reference:
     """The kind, the inertia (negative, zero, positive) and the eigenvalues behind it.
 
-    `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero, and a saddle without a clearly negative one
-    is just called a saddle. `falls`: of the loss within each
-    radius, where descent had to decide.
+    `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero; a saddle with a negative one there
+    is just called a saddle. `falls`: of the loss within each radius, where descent had to decide.
     """
 
     kind: Kind
@@ -68,7 +67,8 @@ def judge(
     base, falls = _falls(loss, point, values, vectors, ~clear, rng)
     kind = told(falls, 1e-13 * (1 + abs(base)))
     if unclear and kind == "non-strict saddle":
-        kind = "saddle"
+        # With positive ones in the gap it may be a minimum whose basin is as narrow as they are small.
+        kind = "saddle" if np.any(values[~zero & ~clear] < 0) else "unclear"
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
