@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from cases import thorough_but
 from understudy.aligning import Experiment, schedule
 from understudy.papers import claims_of
-from understudy.papers.alignment.cells import experiment_of
+from understudy.papers.alignment.students import experiment_of
 from understudy.papers.claim import Progress
 from understudy.papers.runner import reproduce
 

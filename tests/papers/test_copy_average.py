@@ -43,7 +43,7 @@ def measured(name, **changes):
     return claim, claim.measure(settings, Progress())
 
 
-def test_every_row_of_the_paper_has_a_claim():
+def test_every_claim_of_the_paper_is_there():
     assert [claim.id for claim in claims_of("copy-average")][: len(ROWS)] == ROWS
 
 

@@ -160,3 +160,34 @@ def test_workspace_returns_what_was_saved(toy, tmp_path):
     assert stored is not None
     assert stored[0] == run.results["basel"]
     np.testing.assert_array_equal(stored[1]["n"], np.arange(1, 101))
+
+
+def test_cells_are_kept_below_out_until_they_are_forced(toy, tmp_path, monkeypatch):
+    """A claim interrupted after its second cell computes only the third when it goes on, and all with `force`."""
+    import xarray as xr
+
+    from understudy.papers.cells import cell_store
+
+    computed = []
+
+    def measure(settings, progress):
+        store = cell_store()
+        for cell in range(3):
+            if store.load({"cell": cell}) is None:
+                if toy.interrupt["at"] == cell:
+                    raise KeyboardInterrupt
+                computed.append(cell)
+                store.save({"cell": cell}, xr.Dataset({"x": float(cell)}))
+        return Measurement([PASSES], 1.0)
+
+    toy.module.CLAIMS = (toy.claim("in-parts", measure),)
+    toy.interrupt["at"] = 2
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("toy", out=tmp_path)
+    toy.interrupt["at"] = None
+    reproduce("toy", out=tmp_path)
+    assert computed == [0, 1, 2]
+    assert len(list((tmp_path / "toy" / "cells").glob("*/*.nc"))) == 3
+    reproduce("toy", out=tmp_path, force=True)
+    assert computed == [0, 1, 2, 0, 1, 2]
+    assert cell_store() is None

@@ -17,7 +17,7 @@ IDS = "loss-gradient copy-critical euclid-nonzero toy-points angle nature platea
 CLAIMS = {claim.id: claim for claim in claims_of("tight-balance")}
 
 
-def test_every_row_is_there():
+def test_every_claim_of_the_paper_is_there():
     assert " ".join(CLAIMS) == IDS
 
 

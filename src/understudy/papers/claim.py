@@ -51,7 +51,7 @@ class Claim:
         tolerance: how far the two may be apart, a number or text; the checks enforce it.
         tolerance_reason: why that far.
         quick: the settings of a run of seconds.
-        full: the settings at the paper's scale.
+        full: the settings at full scale: the paper's, or as near to it as an hour on one machine allows.
         measure: ``measure(settings, progress)`` computes and compares; it sees only ``quick`` or ``full``.
         figure: ``figure(measurement, figure)`` draws on an empty Matplotlib figure, from what was stored:
             ``measured`` as JSON gives it back, ``data`` as NumPy arrays.

@@ -93,7 +93,7 @@ def _header(paper: Paper, scale: Scale, results: Iterable[Result | None]) -> str
     listed = list(results)
     counts = Counter(_status(result) for result in listed)
     spent = sum(result.seconds for result in listed if result)
-    scales = {"quick": "quick settings", "full": "the paper's scale"}
+    scales = {"quick": "quick settings", "full": "full scale"}
     return (
         f'<header class="page"><h1>{escape(paper.title)}</h1>'
         f'<p class="meta">{escape(paper.authors)} · <code>{escape(paper.handle)}</code></p>'

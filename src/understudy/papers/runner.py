@@ -1,6 +1,7 @@
 """Reproducing: measure the claims of a paper one after another, keep each result at once, write the page."""
 
 import copy
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -10,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from understudy.data.errors import MissingDataError
 from understudy.papers import ledger
+from understudy.papers.cells import cells_in
 from understudy.papers.claim import Claim, Progress, Scale
 from understudy.papers.figures import draw
 from understudy.papers.measurement import UNMEASURED, Measurement
@@ -83,9 +85,9 @@ def reproduce(
     Args:
         paper: the handle, as ``copy-average``.
         claim: one claim's id; all of them without it.
-        full: at the paper's scale rather than the quick one.
+        full: at full scale rather than the quick one.
         out: the directory to write to; ``results/papers`` without it.
-        force: measure again what is stored.
+        force: measure again what is stored, without the cells that the paper's claims have kept.
         record: enter the results in the ledger, too.
         results: the ledger's directory; the packaged one without it.
         progress: called with an `Event` at each step.
@@ -99,6 +101,8 @@ def reproduce(
     workspace = Workspace(Path(DEFAULT_OUT if out is None else out), paper)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     run = Run(paper, scale, workspace.page)
+    if force:
+        shutil.rmtree(workspace.cells, ignore_errors=True)
     kept = {} if force else {c.id: stored for c in chosen if (stored := _finished(workspace, c, scale)) is not None}
     expected = _expected_seconds(chosen, scale, workspace, results)
     clock = _Clock(chosen, expected, set(kept), progress)
@@ -109,7 +113,8 @@ def reproduce(
                 result, data = kept[current.id]
             else:
                 clock.tell("start")
-                result, data = _measure(current, scale, Progress(clock.running))
+                with cells_in(workspace.cells):
+                    result, data = _measure(current, scale, Progress(clock.running))
                 result, data = _keep(workspace, current, result, data)
             run.results[current.id] = result
             try:

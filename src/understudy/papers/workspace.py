@@ -5,6 +5,7 @@
     out/<paper>/<claim>-<scale>.json    the result
     out/<paper>/<claim>-<scale>.npz     arrays for its figure, where it has any
     out/<paper>/figures/<claim>-<scale>.png and .svg
+    out/<paper>/cells/<version>/        parts of long computations, as they are finished
     out/<paper>/index.html              the page
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 
 from understudy.papers.claim import Claim, Scale
 from understudy.papers.measurement import UNMEASURED
-from understudy.papers.result import BadRecordError, Result, fingerprint, write_atomically, write_json
+from understudy.papers.result import BadRecordError, Result, fingerprint, package_version, write_atomically, write_json
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Workspace:
     def page(self) -> Path:
         """The paper's page."""
         return self.folder / "index.html"
+
+    @property
+    def cells(self) -> Path:
+        """Where claims keep parts of long computations; another version of the package does not use them."""
+        return self.folder / "cells" / package_version()
 
     def figure(self, claim: Claim, scale: Scale, suffix: str) -> Path:
         """The claim's figure; ``suffix`` is ``.png`` or ``.svg``."""

@@ -1,4 +1,4 @@
-"""Row `attraction`: E[x z_k f_j*] in closed form, and the factor ‖w_k‖ settled."""
+"""Claim `attraction`: E[x z_k f_j*] in closed form, and the factor ‖w_k‖ settled."""
 
 from __future__ import annotations
 

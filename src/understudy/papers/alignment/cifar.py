@@ -1,4 +1,4 @@
-"""Row `cifar`: students of a convolutional teacher trained on CIFAR-10 align more when they are wider."""
+"""Claim `cifar`: students of a convolutional teacher trained on CIFAR-10 align more when they are wider."""
 
 from __future__ import annotations
 

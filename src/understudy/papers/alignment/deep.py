@@ -1,4 +1,4 @@
-"""Rows `align-deep` and `noisy`: the lowest layer of deep students, and how alignment sharpens as gradients shrink."""
+"""Claims `align-deep` and `noisy`: the lowest layer of deep students, and how alignment sharpens as gradients shrink."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _measure_deep(settings: Settings, progress: Progress) -> Measurement:
 
     from understudy.aligning import draw, run, students_of, train_on
     from understudy.layers.alignment import align
-    from understudy.papers.alignment.cells import experiment_of
+    from understudy.papers.alignment.students import experiment_of
 
     experiment = experiment_of(settings)
     seeds = list(range(settings["seeds"]))
@@ -110,7 +110,7 @@ def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
     from understudy.aligning import draw, run, students_of, train_on
-    from understudy.papers.alignment.cells import experiment_of
+    from understudy.papers.alignment.students import experiment_of
 
     experiment = experiment_of(settings)
     seeds = list(range(settings["seeds"]))

@@ -1,4 +1,4 @@
-"""Row `dynamics`: the ratio law of winners that take all, and how long a student turned away needs."""
+"""Claim `dynamics`: the ratio law of winners that take all, and how long a student turned away needs."""
 
 from __future__ import annotations
 

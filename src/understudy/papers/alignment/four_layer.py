@@ -1,4 +1,4 @@
-"""Row `four-layer`: in a deep student the lowest layer aligns first, and aligned nodes are those the output listens to."""
+"""Claim `four-layer`: in a deep student the lowest layer aligns first, and aligned nodes are those the output listens to."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
     from scipy.stats import spearmanr
 
-    from understudy.aligning import collect, draw, students_of
+    from understudy.aligning import draw, students_of
     from understudy.layers import importance, view
     from understudy.layers.alignment import align
-    from understudy.papers.alignment.cells import CELLS, experiment_of
-    from understudy.store import Store
+    from understudy.papers.alignment.students import experiment_of, train
 
     experiment = experiment_of(settings)
     seeds = list(range(settings["seeds"]))
-    rows = collect(
-        experiment, seeds, Store(CELLS) if settings["keep"] else None, progress=lambda s: progress(0.9 * s, "training")
-    )
+    rows = train(settings, tell=lambda s: progress(0.9 * s, "training"))
     depth = len(experiment.teacher)
     means = np.stack(
         [rows[f"best_of_teacher_{l}"].values.mean(axis=2) for l in range(1, depth + 1)], axis=2

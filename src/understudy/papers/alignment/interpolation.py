@@ -1,4 +1,4 @@
-"""Row `interpolation`: where the gradient of every batch vanishes, every sample's own gradient does."""
+"""Claim `interpolation`: where the gradient of every batch vanishes, every sample's own gradient does."""
 
 from __future__ import annotations
 

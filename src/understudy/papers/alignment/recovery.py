@@ -1,11 +1,11 @@
-"""Rows `recovery` and `loss-curves`: over-parameterised students recover more of their teachers' nodes, and what the loss shows of it."""
+"""Claims `recovery` and `loss-curves`: over-parameterised students recover more of their teachers' nodes, and what the loss shows of it."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Any
 
-from understudy.papers.alignment.cells import TWO_LAYER_FULL, TWO_LAYER_QUICK, train_cells
+from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, train_cells
 from understudy.papers.check import at_least, at_most, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement

@@ -1,11 +1,11 @@
-"""Rows `l-shape` and `focus-shift`: unaligned students have small fan-out; strong teachers are learned first, and students move on to weak ones."""
+"""Claims `l-shape` and `focus-shift`: unaligned students have small fan-out; strong teachers are learned first, and students move on to weak ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from understudy.papers.alignment.cells import TWO_LAYER_FULL, TWO_LAYER_QUICK, train, train_cells
 from understudy.papers.alignment.recovery import scale_of
+from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, train, train_cells
 from understudy.papers.check import at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement

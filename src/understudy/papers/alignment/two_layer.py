@@ -1,11 +1,11 @@
-"""Row `align-2layer`: trained two-layer students align with every teacher they observe, and the others can be pruned."""
+"""Claim `align-2layer`: trained two-layer students align with every teacher they observe, and the others can be pruned."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from understudy.papers.alignment.cells import TWO_LAYER_FULL, TWO_LAYER_QUICK, experiment_of, train
 from understudy.papers.alignment.recovery import scale_of
+from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, experiment_of, train
 from understudy.papers.check import at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement

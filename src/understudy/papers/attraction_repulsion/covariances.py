@@ -1,4 +1,4 @@
-"""Row `covariances`: the loss as a function of hidden covariances, its cone, its convexity, its global minimum."""
+"""Claim `covariances`: the loss as a function of hidden covariances, its cone, its convexity, its global minimum."""
 
 from typing import TYPE_CHECKING, Any
 

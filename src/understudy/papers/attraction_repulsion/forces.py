@@ -1,4 +1,4 @@
-"""Row `forces`: attraction and repulsion at the end of training on three digits."""
+"""Claim `forces`: attraction and repulsion at the end of training on three digits."""
 
 from typing import TYPE_CHECKING, Any
 

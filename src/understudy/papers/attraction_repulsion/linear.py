@@ -1,4 +1,4 @@
-"""Row `linear`: the layers of a linear network of least norm interpolate between input and output; its cost is a Schatten quasi-norm."""
+"""Claim `linear`: the layers of a linear network of least norm interpolate between input and output; its cost is a Schatten quasi-norm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row `non-correspondence`: weights at a local minimum whose covariances are not at one."""
+"""Claim `non-correspondence`: weights at a local minimum whose covariances are not at one."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Row `one-dimensional`: two-layer ReLU networks with scalar input and output need at most 4N neurons for N inputs."""
+"""Claim `one-dimensional`: two-layer ReLU networks with scalar input and output need at most 4N neurons for N inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row `plateau`: the least regularised loss against width falls, then is flat."""
+"""Claim `plateau`: the least regularised loss against width falls, then is flat."""
 
 import itertools
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Row `ranks`: how many neurons the covariances of a hidden layer need, from both sides."""
+"""Claim `ranks`: how many neurons the covariances of a hidden layer need, from both sides."""
 
 from __future__ import annotations
 

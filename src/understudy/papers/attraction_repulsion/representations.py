@@ -1,4 +1,4 @@
-"""Row `representations`: the loss as a function of the hidden representations."""
+"""Claim `representations`: the loss as a function of the hidden representations."""
 
 from typing import TYPE_CHECKING, Any
 

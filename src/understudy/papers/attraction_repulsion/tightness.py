@@ -1,4 +1,4 @@
-"""Row `tightness`: inputs X = I and outputs Y = B_N need N²/4 neurons for the least norm; one-hot outputs as many as classes."""
+"""Claim `tightness`: inputs X = I and outputs Y = B_N need N²/4 neurons for the least norm; one-hot outputs as many as classes."""
 
 from __future__ import annotations
 

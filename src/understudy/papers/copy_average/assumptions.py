@@ -1,4 +1,4 @@
-"""Row `assumptions`: who satisfies Assumption 3.1, and the steepness at which softplus stops."""
+"""Claim `assumptions`: who satisfies Assumption 3.1, and the steepness at which softplus stops."""
 
 import math
 from typing import TYPE_CHECKING

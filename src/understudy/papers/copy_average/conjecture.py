@@ -1,13 +1,13 @@
-"""Row `conjecture`: a search for anything better than n-1 copies and one average."""
+"""Claim `conjecture`: a search for anything better than n-1 copies and one average."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
-from understudy.papers.copy_average.cells import compute
 from understudy.papers.measurement import Measurement
 
 
@@ -18,7 +18,7 @@ def search_cell(cell: dict[str, Any]) -> xr.Dataset:
     from understudy.compilation import keep_compiled_programs
     from understudy.dynamics import FlowOptions
     from understudy.dynamics.starts import gaussian, perturbed
-    from understudy.papers.copy_average.cells import describe
+    from understudy.papers.copy_average.fits import describe
     from understudy.theory.copy_average import copy_average, partitions
 
     keep_compiled_programs()
@@ -41,7 +41,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     configurations = [
         {"kind": "search", "students": n, "teachers": k, **settings["starts"]} for n, k in settings["cells"]
     ]
-    found = compute(configurations, progress, keep=settings["keep"], function=search_cell)
+    found = compute(search_cell, configurations, progress, keep=settings["keep"])
     margins, measured, total, worst = [], {}, 0, 0.0
     for (n, k), result in zip(settings["cells"], found, strict=True):
         target = one_neuron("erf", k - n + 1).loss

@@ -1,4 +1,4 @@
-"""Row `ca-count`: how many copy-average points there are."""
+"""Claim `ca-count`: how many copy-average points there are."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Row `ca-critical`: which copy-average configurations are critical."""
+"""Claim `ca-critical`: which copy-average configurations are critical."""
 
 from typing import TYPE_CHECKING, Any
 

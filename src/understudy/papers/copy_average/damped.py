@@ -1,4 +1,4 @@
-"""Row `damped`: the average is damped, r ≤ 1/√k and a ≥ k."""
+"""Claim `damped`: the average is damped, r ≤ 1/√k and a ≥ k."""
 
 import math
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.papers.copy_average.cells import order_for_display
+from understudy.papers.copy_average.fits import order_for_display
 
 REGIME_COLOURS = {
     "averaging": "#009E73",

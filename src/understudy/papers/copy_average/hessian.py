@@ -1,4 +1,4 @@
-"""Row `ca-hessian`: when the best copy-average point is a minimum."""
+"""Claim `ca-hessian`: when the best copy-average point is a minimum."""
 
 import math
 from typing import TYPE_CHECKING

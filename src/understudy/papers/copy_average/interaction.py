@@ -1,4 +1,4 @@
-"""Row `interaction`: closed forms and the derivative rule."""
+"""Claim `interaction`: closed forms and the derivative rule."""
 
 import itertools
 import math

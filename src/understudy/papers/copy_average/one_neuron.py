@@ -1,4 +1,4 @@
-"""Row `one-neuron`: all critical points of one student, their closed forms, and how the error grows with k."""
+"""Claim `one-neuron`: all critical points of one student, their closed forms, and how the error grows with k."""
 
 import math
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Row `ca-optimal`: the best copy-average point."""
+"""Claim `ca-optimal`: the best copy-average point."""
 
 from typing import TYPE_CHECKING
 

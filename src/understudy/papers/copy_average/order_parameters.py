@@ -1,4 +1,4 @@
-"""Row `order-params`: the loss from norms and correlations, and where order parameters have no weights behind them."""
+"""Claim `order-params`: the loss from norms and correlations, and where order parameters have no weights behind them."""
 
 from typing import Any
 
@@ -100,16 +100,20 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     relaxed = _relaxed_minimum("relu", 3, 4, settings["starts"])
     kinked = us.Population(us.Teacher.orthonormal(4, dim=7, activation="relu"), width=3)
     true = min(run.loss for run in us.fit(kinked, seeds=settings["starts"]))
-    checks.append(at_most("ReLU, n = 3, k = 4: relaxed minimum minus least loss found", relaxed - true, bound=-1e-3))
+    checks.append(
+        at_most(
+            "ReLU, n = 3, k = 4: lowest relaxed loss found minus least loss of weights", relaxed - true, bound=-1e-3
+        )
+    )
     measured = {
-        "ReLU, n = 3, k = 4: relaxed minimum": relaxed,
+        "ReLU, n = 3, k = 4: lowest relaxed loss found": relaxed,
         "the same, least loss of weights": true,
         "erf, n = 3, u = 0, ρ = -1, a = 1, 10, 100: projected loss": falling,
     }
     notes = (
         "For n ≥ 3 the relaxed problem does give a lower bound, but an empty one: with erf the projected loss falls "
         "without limit "
-        f"along order parameters that satisfy Eq. 10, and with ReLU its minimum is {relaxed:.3f}, below zero, which no "
+        f"along order parameters that satisfy Eq. 10, and with ReLU a search finds {relaxed:.4g}, below zero, which no "
         "loss is."
     )
     return Measurement(checks, measured, notes=notes)

@@ -1,13 +1,14 @@
-"""Row `relu-structure`: what ReLU students find, Figures 1 (bottom) and 9."""
+"""Claim `relu-structure`: what ReLU students find, Figures 1 (bottom) and 9."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, holds
 from understudy.papers.claim import Claim, Progress, Settings
-from understudy.papers.copy_average.cells import compute
 from understudy.papers.copy_average.drawing import draw_correlations
+from understudy.papers.copy_average.fits import fit_cell
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     measured: dict[str, Any] = {}
     data: dict[str, Any] = {}
     trend: dict[int, list[tuple[int, float]]] = {}
-    for (kind, n, k), found in zip(grid, compute(configurations, progress, keep=settings["keep"]), strict=True):
+    for (kind, n, k), found in zip(
+        grid, compute(fit_cell, configurations, progress, keep=settings["keep"]), strict=True
+    ):
         done = found["gradient_norm"].values <= 1e-8
         name = f"n = {n}, k = {k}"
         if not done.any():

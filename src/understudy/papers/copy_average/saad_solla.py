@@ -1,4 +1,4 @@
-"""Row `saad-solla`: committee machines with outgoing weights fixed to one."""
+"""Claim `saad-solla`: committee machines with outgoing weights fixed to one."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Row `span`: a critical neuron lies in the span of the teachers."""
+"""Claim `span`: a critical neuron lies in the span of the teachers."""
 
 from typing import Any
 

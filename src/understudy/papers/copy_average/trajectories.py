@@ -1,4 +1,4 @@
-"""Row `trajectories`: order parameters along the flow, Figures 1, 7 and 8."""
+"""Claim `trajectories`: order parameters along the flow, Figures 1, 7 and 8."""
 
 from typing import TYPE_CHECKING, Any
 

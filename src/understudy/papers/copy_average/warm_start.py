@@ -1,13 +1,14 @@
-"""Row `warm-start`: the recipe of Section 6, and whether it carries over."""
+"""Claim `warm-start`: the recipe of Section 6, and whether it carries over."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_most, holds
 from understudy.papers.claim import Claim, Progress, Settings
-from understudy.papers.copy_average.cells import compute, describe
+from understudy.papers.copy_average.fits import describe
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         {"kind": "warm", "task": task, "students": n, "teachers": k, "seeds": settings["seeds"]}
         for task, n, k in settings["cells"]
     ]
-    found = compute(configurations, progress, keep=settings["keep"], function=warm_cell)
+    found = compute(warm_cell, configurations, progress, keep=settings["keep"])
     checks: list[Any] = []
     measured: dict[str, Any] = {}
     data: dict[str, Any] = {"names": np.array([f"{task}\nn = {n}, k = {k}" for task, n, k in settings["cells"]])}

@@ -1,4 +1,4 @@
-"""Rows `bounds` and `spectrum-mu`: the Hessian's spectrum along the line of split points."""
+"""Claims `bounds` and `spectrum-mu`: the Hessian's spectrum along the line of split points."""
 
 from typing import TYPE_CHECKING, Any
 

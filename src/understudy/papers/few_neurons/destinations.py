@@ -1,4 +1,4 @@
-"""Row `destinations`: where the flow goes from split points of local-I."""
+"""Claim `destinations`: where the flow goes from split points of local-I."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -96,10 +96,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             data["times"] = d.trajectory.times[kept]
             data["weights"] = d.trajectory.snapshots[kept][:, -5:]
             data["which"] = np.array(i)
+    certified = ", ".join(f"{kind} ({count})" for kind, count in Counter(limit_kinds).most_common())
     limits = sorted({float(f"{e.limit_loss:.6g}") for e in paired})
     notes = (
-        "Runs to infinity do not end at a four-neuron minimum: the limit keeps a tangent (b·x)σ'(w·x) with b ≠ 0, and is certified as a minimum of "
-        f"the network with that tangent (losses {limits}). Fig. 9a calls the late snapshot a symmetry-induced minimum of local-II; pushes that reach local-II "
+        "Runs to infinity do not end at a four-neuron minimum: the limit keeps a tangent (b·x)σ'(w·x) with b ≠ 0. As points of the network with that "
+        f"tangent the limits are certified as {certified} (losses {limits}). Fig. 9a calls the late snapshot a symmetry-induced minimum of local-II; pushes that reach local-II "
         "here stop at finite weights of opposite signs on its line (Y negative definite). Fig. 7 is on one data set of 10⁵ samples, this on the population: "
         "which sign leads where can differ, the classes do not. Unnamed minima of five neurons are numbered as met."
     )

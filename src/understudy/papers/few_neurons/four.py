@@ -19,6 +19,9 @@ TOLERANCE = 1e-4
 LONGEST = 1e12
 """How long runs are followed: those that converge take 1e8 at most, and a flight to infinity shows by then."""
 
+HOW = {"kind": "four-minima", "spacing": SPACING, "tolerance": TOLERANCE, "longest": LONGEST}
+"""How seeds are followed: all of a cell but its seeds."""
+
 CLASSES = ("global", "local-I", "local-II", "symmetry-induced")
 
 
@@ -41,10 +44,10 @@ def seeds_cell(cell: Mapping[str, Any]) -> xr.Dataset:
     keep_compiled_programs()
     begun = time.process_time()
     seeds = list(range(*cell["seeds"]))
-    rough = on_grid(teacher(), 4, spacing=SPACING)
+    rough = on_grid(teacher(), 4, spacing=cell["spacing"])
     fine = on_grid(teacher(), 4)
     begin = starts.glorot(us.Population(teacher(), 4), seeds)
-    options = FlowOptions(snapshots=0, rtol=TOLERANCE, atol=TOLERANCE, max_time=LONGEST)
+    options = FlowOptions(snapshots=0, rtol=cell["tolerance"], atol=cell["tolerance"], max_time=cell["longest"])
     vectors = np.asarray(rough.flatten(begin))
     ends = [t for _, t in sorted(follow(rough, vectors, options), key=lambda x: x[0])]
     escapes = [_escape(rough, fine, v, t) for v, t in zip(vectors, ends, strict=True)]
@@ -127,7 +130,7 @@ def minima() -> dict[str, Any]:
     found: dict[str, Any] = {}
     pieces = []
     for low in range(0, 96, 24):
-        pieces.append(seeds_cell({"seeds": [low, low + 24]}))
+        pieces.append(seeds_cell({**HOW, "seeds": [low, low + 24]}))
         rows = xr.concat(pieces, dim="seed", combine_attrs="drop")
         names = classify(rows)
         if {"local-I", "local-II"} <= set(names):

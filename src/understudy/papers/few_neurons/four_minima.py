@@ -1,13 +1,13 @@
-"""Row `four-minima`: what four students find of four softplus teachers in the plane."""
+"""Claim `four-minima`: what four students find of four softplus teachers in the plane."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_most, between, close, equal
 from understudy.papers.claim import Claim, Progress, Settings
-from understudy.papers.few_neurons.four import CLASSES, SPACING, classify, seeds_cell, teacher
+from understudy.papers.few_neurons.four import CLASSES, HOW, classify, seeds_cell, teacher
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -160,28 +160,8 @@ def _collect(settings: Settings, progress: Progress) -> tuple[Any, float]:
     import xarray as xr
 
     size = settings["cell"]
-    cells: list[dict[str, Any]] = [
-        {"kind": "four-minima", "spacing": SPACING, "seeds": [i, i + size]} for i in range(0, settings["seeds"], size)
-    ]
-    if not settings["keep"]:
-        pieces = []
-        for i, cell in enumerate(cells):
-            progress(0.7 * i / len(cells), f"seeds {cell['seeds'][0]} …")
-            pieces.append(seeds_cell(cell))
-    else:
-        from understudy.store import Store
-        from understudy.sweeps import run
-
-        store = Store(Path("results") / "cells" / "few-neurons")
-        outcome = run(
-            seeds_cell,
-            cells,
-            store,
-            progress=lambda p: progress(0.7 * (p.done + p.skipped) / max(p.total, 1), f"{p.done + p.skipped} cells"),
-        )
-        if outcome.failed:
-            raise RuntimeError(f"{len(outcome.failed)} cells failed; the first: {outcome.failed[0]}")
-        pieces = list(outcome.datasets())
+    cells = [{**HOW, "seeds": [i, i + size]} for i in range(0, settings["seeds"], size)]
+    pieces = compute(seeds_cell, cells, progress, keep=settings["keep"], until=0.7)
     seconds = float(sum(p.attrs["processor_seconds"] for p in pieces))
     return xr.concat(pieces, dim="seed", combine_attrs="drop"), seconds
 

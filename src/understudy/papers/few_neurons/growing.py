@@ -1,4 +1,4 @@
-"""Row `growing`: from one to six neurons by splitting the averaging one."""
+"""Claim `growing`: from one to six neurons by splitting the averaging one."""
 
 import time
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Row `inertia`: signs of the Hessian's eigenvalues at a split point, and the blocks printed as zero."""
+"""Claim `inertia`: signs of the Hessian's eigenvalues at a split point, and the blocks printed as zero."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Row `multi-output`: several outputs make every split point a strict saddle, and how many zeros V gives."""
+"""Claim `multi-output`: several outputs make every split point a strict saddle, and how many zeros V gives."""
 
 import numpy as np
 

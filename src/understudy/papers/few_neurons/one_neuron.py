@@ -1,4 +1,4 @@
-"""Row `one-neuron`: norm and outgoing weight of the best single neuron, and how far the theorem's range reaches."""
+"""Claim `one-neuron`: norm and outgoing weight of the best single neuron, and how far the theorem's range reaches."""
 
 import math
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Row `scenarios`: what each split of a minimum is, by the signs of Y."""
+"""Claim `scenarios`: what each split of a minimum is, by the signs of Y."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Row `splitting`: splitting neurons keeps the function and keeps critical points critical."""
+"""Claim `splitting`: splitting neurons keeps the function and keeps critical points critical."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Row `toy-infinity`: a model in two dimensions of a minimum at infinity."""
+"""Claim `toy-infinity`: a model in two dimensions of a minimum at infinity."""
 
 from typing import TYPE_CHECKING, Any
 

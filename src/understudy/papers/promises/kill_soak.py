@@ -1,4 +1,4 @@
-"""Row `kill-soak`: a sweep killed with SIGKILL again and again, resumed each time, and compared with one left in peace."""
+"""Claim `kill-soak`: a sweep killed with SIGKILL again and again, resumed each time, and compared with one left in peace."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class Soak:
     kills: list[float] = field(default_factory=list)
     lost: int = 0
     changed: int = 0
-    at_once: list[int] = field(default_factory=list)
 
     def look(self) -> set[str]:
         """Names of the cells that are stored now."""
@@ -103,7 +102,7 @@ def kill_once(soak: Soak, settings: Settings, rng: np.random.Generator) -> bool:
     if finished:
         return False
     soak.kills.append(time.monotonic() - soak.begun)
-    soak.at_once.append(len(soak.look() - before))
+    soak.look()
     soak.examine(promised)
     return True
 

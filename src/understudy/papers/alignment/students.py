@@ -1,18 +1,14 @@
-"""Trained students of one setting, shared by the claims that look at them; at full scale kept in files, so that an interrupted run goes on."""
+"""Trained students of one setting, shared by the claims that look at them; at full scale kept, so that an interrupted run goes on."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.papers.claim import Progress, Settings
 
 if TYPE_CHECKING:
     import xarray as xr
-
-CELLS = Path("results") / "cells" / "alignment"
-"""Where finished cells are kept, below the working directory, as `reproduce` keeps its results."""
 
 TWO_LAYER_QUICK: dict[str, Any] = {
     "teacher": [8],
@@ -67,27 +63,27 @@ def experiment_of(settings: Settings, **more: Any) -> Any:
 
 
 def train(settings: Settings, *, tell: Any = None, **more: Any) -> xr.Dataset:
-    """Rows of one experiment: from memory, from `CELLS` with `keep`, or trained."""
+    """Rows of one experiment: from memory, with `keep` from where cells are kept, or trained."""
     experiment = experiment_of(settings, **more)
-    return _train(experiment, int(settings["seeds"]), bool(settings.get("keep")), _Quiet(tell))
+    return _train(experiment, int(settings["seeds"]), bool(settings.get("keep")), _AnyReport(tell))
 
 
-class _Quiet:
+class _AnyReport:
     """A report of progress that counts as equal to any other, so that it does not matter to the memory of results."""
 
     def __init__(self, tell: Any):
         self.tell = tell
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Quiet)
+        return isinstance(other, _AnyReport)
 
     def __hash__(self) -> int:
         return 0
 
 
 @lru_cache(maxsize=32)
-def _train(experiment: Any, seeds: int, keep: bool, progress: _Quiet) -> Any:
+def _train(experiment: Any, seeds: int, keep: bool, progress: _AnyReport) -> Any:
     from understudy.aligning import collect
-    from understudy.store import Store
+    from understudy.papers.cells import cell_store
 
-    return collect(experiment, range(seeds), Store(CELLS) if keep else None, progress=progress.tell)
+    return collect(experiment, range(seeds), cell_store() if keep else None, progress=progress.tell)

@@ -1,18 +1,10 @@
-"""Fits at one (n, k), kept in files so that an interrupted run at full scale goes on where it was."""
+"""Fits at one (n, k), and what the claims need of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
-
-from understudy.papers.claim import Progress
-from understudy.store import Store
-from understudy.sweeps import run
-
-CELLS = Path("results") / "cells" / "copy-average"
-"""Where finished cells are kept, below the working directory, as `reproduce` keeps its results."""
 
 
 def fit_cell(cell: Mapping[str, Any]) -> xr.Dataset:
@@ -54,43 +46,8 @@ def describe(task: Any, runs: Any) -> xr.Dataset:
     )
 
 
-def compute(
-    cells: Sequence[Mapping[str, Any]],
-    progress: Progress,
-    *,
-    keep: bool,
-    function: Callable[[dict[str, Any]], xr.Dataset] = fit_cell,
-    share: tuple[float, float] = (0.0, 1.0),
-) -> list[xr.Dataset]:
-    """The results of all cells, in order.
-
-    `keep`: compute them on all cores and store each as soon as it is done, skipping those that are stored; otherwise
-    here, one after another, storing nothing. `share`: between which fractions of the claim's progress this lies.
-    """
-    low, high = share
-
-    def tell(done: int, total: int) -> None:
-        progress(low + (high - low) * done / max(total, 1), f"{done} of {total} cells")
-
-    if not keep:
-        results = []
-        for i, cell in enumerate(cells):
-            tell(i, len(cells))
-            results.append(function(dict(cell)))
-        tell(len(cells), len(cells))
-        return results
-    outcome = run(function, cells, Store(CELLS), progress=lambda p: tell(p.done + p.skipped + p.failed, p.total))
-    if outcome.failed:
-        raise RuntimeError(
-            f"{len(outcome.failed)} of {len(cells)} cells failed; the first: {outcome.failed[0]}. Run it again to "
-            "retry them."
-        )
-    return list(outcome.datasets())
-
-
 def order_for_display(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orders of students and teachers that put copies on the diagonal and the average last, and make copies "
-    "positive."""
+    """Orders of students and teachers that put copies on the diagonal and the average last."""
     strength = np.abs(correlation).max(axis=1)
     students = np.argsort(-strength, kind="stable")
     teachers: list[int] = []

@@ -1,0 +1,71 @@
+"""Cells: the parts of a long computation, each kept as soon as it is done, so that an interrupted claim goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.papers.claim import Progress
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from understudy.store import Store
+
+_directory: ContextVar[Path | None] = ContextVar("directory", default=None)
+
+
+@contextmanager
+def cells_in(directory: Path) -> Iterator[None]:
+    """Inside, claims keep their cells in this directory; without it, nowhere."""
+    token = _directory.set(directory)
+    try:
+        yield
+    finally:
+        _directory.reset(token)
+
+
+def cell_store() -> Store | None:
+    """Where the running claim keeps its cells."""
+    from understudy.store import Store
+
+    directory = _directory.get()
+    return None if directory is None else Store(directory)
+
+
+def compute(
+    function: Callable[[dict[str, Any]], xr.Dataset],
+    cells: Sequence[Mapping[str, Any]],
+    progress: Progress,
+    *,
+    keep: bool,
+    until: float = 1.0,
+) -> list[xr.Dataset]:
+    """The results of all cells, in order; `until`: the share of the claim's progress at their end.
+
+    `keep`: computed on all cores, each stored as soon as it is done, and those that are stored skipped. Otherwise, or
+    without a place to keep them, they are computed here, one after another.
+    """
+    from understudy.sweeps import run
+
+    def tell(done: int, total: int) -> None:
+        progress(until * done / max(total, 1), f"{done} of {total} cells")
+
+    store = cell_store() if keep else None
+    if store is None:
+        results = []
+        for i, cell in enumerate(cells):
+            tell(i, len(cells))
+            results.append(function(dict(cell)))
+        tell(len(cells), len(cells))
+        return results
+    outcome = run(function, cells, store, progress=lambda p: tell(p.done + p.skipped + p.failed, p.total))
+    if outcome.failed:
+        raise RuntimeError(
+            f"{len(outcome.failed)} of {len(cells)} cells failed; the first: {outcome.failed[0]}. Run it again to "
+            "retry them."
+        )
+    return list(outcome.datasets())
