@@ -8,6 +8,7 @@ from mkdocs.structure.files import File, Files
 from scripts.site_figures import image, shown
 from understudy.papers.ledger import Entry, entries
 from understudy.papers.registry import PAPERS, Paper
+from understudy.papers.values import text
 
 LONGEST = 400
 """Characters of numbers that are shown; the rest is in `understudy claims PAPER --json`. Sentences are never cut."""
@@ -48,9 +49,9 @@ def _section(entry: Entry) -> list[str]:
     if result is None:
         return lines
     lines.append(f"| verdict | **{result.status}**, {result.scale} scale, {result.seconds:.0f} s, {result.when[:10]} |")
-    for label, text in (("erratum", result.erratum_note), ("notes", result.notes)):
-        if text:
-            lines.append(f"| {label} | {_cell(text)} |")
+    for label, said in (("erratum", result.erratum_note), ("notes", result.notes)):
+        if said:
+            lines.append(f"| {label} | {_cell(said)} |")
     return lines
 
 
@@ -69,20 +70,12 @@ def _figure(entry: Entry) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    text = value if isinstance(value, str) else _plain(value)
-    if not isinstance(value, str) and len(text) > LONGEST:
-        text = text[:LONGEST] + " …"
-    return _words(text).replace("|", "\\|").replace("\n", " ")
+    line = text(value)
+    if not isinstance(value, str) and len(line) > LONGEST:
+        line = line[:LONGEST] + " …"
+    return _words(line).replace("|", "\\|").replace("\n", " ")
 
 
-def _words(text: str) -> str:
+def _words(line: str) -> str:
     """Text as it stands: f* and g_l are no marks of Markdown."""
-    return text.translate({ord(mark): f"\\{mark}" for mark in "\\[]*_`<"})
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {_plain(part)}" for key, part in value.items())
-    if isinstance(value, list):
-        return "[" + ", ".join(_plain(part) for part in value) + "]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return line.translate({ord(mark): f"\\{mark}" for mark in "\\[]*_`<"})

@@ -30,16 +30,16 @@ STATES: dict = {}
 
 
 def pytest_configure(config):
-    """Workers of one run share what they compile; nothing is kept from one run to the next."""
-    if not hasattr(config, "workerinput"):
-        os.environ[CACHE] = tempfile.mkdtemp(prefix="understudy-jax-")
+    """Workers of one run share what they compile; the next run does too if it is given the same directory, and otherwise begins anew."""
+    if CACHE not in os.environ:
+        os.environ[CACHE] = config.own_cache = tempfile.mkdtemp(prefix="understudy-jax-")
     jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
 def pytest_unconfigure(config):
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ[CACHE], ignore_errors=True)
+    if hasattr(config, "own_cache"):
+        shutil.rmtree(config.own_cache, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

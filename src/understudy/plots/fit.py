@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from understudy.plots.neurons import order_of_neurons
 from understudy.plots.style import COLOURS, house_style, save
 from understudy.store import configuration_hash
 from understudy.summaries import Line, summarise
@@ -59,17 +60,10 @@ def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
     axes.legend(loc="best", fontsize=8.5)
 
 
-def _order_of_neurons(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Students sorted by how much they specialise, teachers by the student that owns them: copies on the diagonal."""
-    students = np.argsort(-np.abs(correlation).max(axis=1), kind="stable")
-    owner = np.abs(correlation[students]).argmax(axis=0)
-    return students, np.lexsort((-np.abs(correlation[students]).max(axis=0), owner))
-
-
 def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: str) -> Any:
     correlation = rows["student_teacher"].values[line.first]
     sign = np.sign(correlation[np.arange(len(correlation)), np.abs(correlation).argmax(axis=1)])
-    students, teachers = _order_of_neurons(correlation)
+    students, teachers = order_of_neurons(correlation)
     shown = (sign[:, None] * correlation)[np.ix_(students, teachers)]
     image = axes.imshow(shown, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto")
     axes.grid(False)

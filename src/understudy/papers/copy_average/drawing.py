@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.papers.copy_average.fits import order_for_display
+from understudy.plots.neurons import order_of_neurons
 
 REGIME_COLOURS = {
     "averaging": "#009E73",
@@ -20,7 +20,7 @@ def draw_correlations(ax: Any, correlation: np.ndarray, *, odd: bool = True, tit
     Of an `odd` activation the sign of a student is a convention: each one's largest correlation is shown positive.
     """
     u = np.asarray(correlation)
-    students, teachers = order_for_display(u)
+    students, teachers = order_of_neurons(u)
     shown = u[np.ix_(students, teachers)].T
     if odd:
         largest = shown[np.argmax(np.abs(shown), axis=0), np.arange(shown.shape[1])]

@@ -44,16 +44,3 @@ def describe(task: Any, runs: Any) -> xr.Dataset:
         },
         coords={"seed": [run.seed for run in runs]},
     )
-
-
-def order_for_display(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orders of students and teachers that put copies on the diagonal and the average last."""
-    strength = np.abs(correlation).max(axis=1)
-    students = np.argsort(-strength, kind="stable")
-    teachers: list[int] = []
-    for i in students:
-        best = int(np.argmax(np.abs(correlation[i])))
-        if best not in teachers and correlation[i, best] ** 2 > 0.5:
-            teachers.append(best)
-    teachers += [j for j in range(correlation.shape[1]) if j not in teachers]
-    return students, np.array(teachers)
