@@ -26,7 +26,7 @@ def page(paper: Paper) -> str:
     claims = entries(paper.handle)
     lines = [f"# {paper.handle}", "", f"*{paper.title}* ({paper.authors}).", ""]
     lines += [
-        f"`understudy reproduce {paper.handle}` measures these claims in minutes, `--full` at the paper's scale.",
+        f"`understudy reproduce {paper.handle}` measures these claims in minutes, `--full` at full scale, the paper's or near it.",
         "",
     ]
     lines += ["| claim | where | verdict | scale |", "|---|---|---|---|"]
@@ -42,7 +42,7 @@ def _section(entry: Entry) -> list[str]:
     result = entry.best
     lines = [f"## {entry.id}", "", _words(entry.statement), "", *_figure(entry)]
     lines += [f"| where | {_cell(entry.where)} |", "|---|---|"]
-    lines.append(f"| the paper's value | {_cell(entry.paper_value)} |")
+    lines.append(f"| claimed | {_cell(entry.paper_value)} |")
     lines.append(f"| measured | {_cell(result.measured) if result else 'not yet'} |")
     lines.append(f"| how | {_cell(entry.measured_by)} |")
     lines.append(f"| tolerance | {_cell(entry.tolerance)}: {_cell(entry.tolerance_reason)} |")

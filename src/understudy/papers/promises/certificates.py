@@ -142,7 +142,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             f"{kind}, by the reference": kinds[kind]
             for kind in ("minimum", "strict saddle", "non-strict saddle", "saddle")
         },
-        "undecided by kind": {kind: c["undecided"] for kind, c in outcomes.items() if c["undecided"]},
+        "undecided by kind": {kind: c["undecided"] for kind, c in outcomes.items() if c["undecided"]} or "none",
         "from": dict(sources),
     }
     flat = np.concatenate(sizes)
@@ -182,7 +182,7 @@ def _draw(measurement: Measurement, figure: Figure) -> None:
 CLAIM = Claim(
     paper="promises",
     id="certificates",
-    where="README, `us.certify`",
+    where="README, us.certify",
     statement=(
         "A certificate is never wrong: its inertia is the Hessian's, and what it calls a minimum, a strict or a non-strict saddle is "
         "one. Where it cannot tell it says so."

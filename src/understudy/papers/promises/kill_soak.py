@@ -194,7 +194,7 @@ def _draw(measurement: Measurement, figure: Figure) -> None:
 CLAIM = Claim(
     paper="promises",
     id="kill-soak",
-    where="README, `understudy sweep --help`",
+    where="README, understudy sweep --help",
     statement=(
         "A sweep may be killed at any moment: what is finished is in the store, whole, and the same command goes on to the "
         "results it would have had."
