@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out, parse_seeds
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +42,7 @@ def fit(
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
+    check_out(out)
     configuration = {
         "kind": "fit",
         "activation": activation,
@@ -197,23 +199,6 @@ def _in_background(work: Any, total: int, quiet: bool) -> Any:
                 return
 
 
-def parse_seeds(text: str) -> list[int]:
-    """`20` (how many), `0,3,7` or `5-9` (which) as a list of seeds."""
-    try:
-        if "," in text or "-" in text:
-            numbers = []
-            for part in text.split(","):
-                low, _, high = part.partition("-")
-                numbers += list(range(int(low), int(high or low) + 1))
-        else:
-            numbers = list(range(int(text)))
-    except ValueError:
-        fail(f"--seeds is a number, a list or a range; received {text!r}. Try 20, or 0,3,7, or 5-9.")
-    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
-        fail(f"--seeds needs at least one seed, each once and none negative; received {text!r}.")
-    return numbers
-
-
 def check_start(configuration: dict[str, Any]) -> None:
     """Raise ValueError for a start that cannot be drawn."""
     if configuration["init"] not in ("gaussian", "glorot"):
@@ -238,13 +223,11 @@ def _plain(value: Any) -> Any:
 
 
 def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float, reused: int) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     from understudy.summaries import summarise
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("label", no_wrap=True)
     for name in ("runs", "loss", "- theory", "least λ", "|∇L|", "time"):

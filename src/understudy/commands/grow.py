@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
 
 WIDE = 120  # columns of a screen that has room for the other neurons, too
 
@@ -35,6 +36,7 @@ def grow(
     Example: `understudy grow --activation softplus --teacher 8 --student 6 --out results`
     """
     begun = time.perf_counter()
+    check_out(out)
     from rich.console import Console
 
     from understudy.commands.sources import read_result, read_teacher
@@ -107,13 +109,11 @@ def _row(stage: Any) -> dict[str, Any]:
 
 
 def _print(content: dict[str, Any]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     wide = console.width >= WIDE
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     others = ("others: |w|", "a", "u") if wide else ()
     for name in ("n", "verdict", "label", "loss", "average: |w|", "a", *others, "split", *(("λ",) if wide else ())):
         table.add_column(name, justify="left" if name in ("verdict", "label") else "right", no_wrap=True)

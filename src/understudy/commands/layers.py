@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, TwoLayer
@@ -41,6 +42,7 @@ def layers(
 
     Example: `understudy layers network.npz --penalty 0.001 --cost cross-entropy --out results`
     """
+    check_out(out)
     from rich.console import Console
 
     from understudy.network_files import read_data, read_network
@@ -167,9 +169,7 @@ def _rank(gram: Any) -> int:
 
 
 def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     console.print(
@@ -177,7 +177,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         f"|∇L| {summary['gradient_norm']:.1e}, ‖useless weights‖² {max(summary['useless_weights'], 0):.2g}",
         highlight=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     heads = ("layer", "neurons", "ranks", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)

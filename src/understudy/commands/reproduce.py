@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail, print_table, verdict_text
+from understudy.commands.claims import print_table, verdict_text
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +48,7 @@ def reproduce(
         wanted = _targets(target, every)
     except UnknownNameError as error:
         fail(str(error))
+    check_out(out)
     screen = _Screen(Console(stderr=True))
     runs: list[Run] = []
     for paper, claim in wanted:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     from understudy.networks import TwoLayer
@@ -42,6 +43,7 @@ def split(
     Example: `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
     """
     begun = time.perf_counter()
+    check_out(out)
     try:
         shares = [float(x) for x in mus.split(",")]
     except ValueError:
@@ -216,9 +218,7 @@ def _report(
 
 
 def _print(report: dict[str, Any]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     point = report["point"]
@@ -232,7 +232,7 @@ def _print(report: dict[str, Any]) -> None:
             f"eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
         )
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        table = new_table()
         for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
             table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
         for s in row["splits"]:

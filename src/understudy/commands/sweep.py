@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
-from understudy.commands.fit import check_start, make_task, parse_seeds
+from understudy.commands.fit import check_start, make_task
+from understudy.commands.options import check_out, parse_seeds
+from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,6 +54,7 @@ def sweep(
         [_number(x, "--init-std") for x in init_std.split(",")],
         tolerance,
     )
+    check_out(out)
     store = Store(out)
     try:
         result = _with_progress(
