@@ -65,9 +65,9 @@ def merge(
     if out is not None:
         from understudy.plots.merge import draw_merge
 
-        stem = out / f"{network.stem}{'' if seed is None else f'-seed-{seed}'}-merged"
-        files = [write_network(stem.with_suffix(".npz"), merged.network, sigma)]
-        files += draw_merge(stored.network, merged, sigma, stem)
+        name = f"{network.stem}{'' if seed is None else f'-seed-{seed}'}-merged"
+        files = [write_network(out / f"{name}.npz", merged.network, sigma)]
+        files += draw_merge(stored.network, merged, sigma, out / name)
     if json_:
         print(json.dumps(_as_json(stored, sigma, by, merged, files), indent=1))
     else:

@@ -39,9 +39,9 @@ def house_style() -> Iterator[None]:
 
 
 def save(figure: Any, stem: Path) -> list[Path]:
-    """Write PNG and SVG beside each other."""
+    """Write `stem`.png and `stem`.svg beside each other; a dot in the name is part of it."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "svg")]
     figure.savefig(paths[0])
     figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
     figure.savefig(paths[1], metadata={"Date": None})
