@@ -50,7 +50,7 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
 
     if not Path(path).is_file():
         raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")
-    stored = read_network(path, seed)
+    stored = read_network(path, seed, in_span=True)  # the teachers are known in these coordinates, too
     told, student = stored.configuration, stored.network
     if told.get("kind") != "fit" or "sphere" in told or told.get("outgoing") != "trained":
         raise ValueError(f"{path} is no result of a fit with trained outgoing weights; received {told}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,10 +177,11 @@ def _number(text: str, option: str) -> float:
 
 
 def summarise_cell(cell: dict[str, Any], data: xr.Dataset) -> dict[str, Any]:
-    """What a cell's runs ended in: counts by label, best loss, worst gradient norm."""
+    """What a cell's runs ended in: counts by label, best loss (None if no run has one), worst gradient norm."""
     from understudy.summaries import summarise
 
     lines = summarise(data, cell)
+    losses = [float(loss) for loss in data["loss"].values if not math.isnan(loss)]
     return {
         **{k: cell[k] for k in ("activation", "teacher", "student", "dim", "outgoing", "init", "init_std")},
         "runs": int(data.sizes["seed"]),
@@ -187,7 +189,7 @@ def summarise_cell(cell: dict[str, Any], data: xr.Dataset) -> dict[str, Any]:
             {"kind": x.kind, "label": x.label, "count": x.count, "loss": x.loss, "theory": x.predicted_loss}
             for x in lines
         ],
-        "best_loss": float(data["loss"].values.min()),
+        "best_loss": min(losses, default=None),
         "largest_gradient_norm": float(data["gradient_norm"].values.max()),
     }
 
@@ -232,7 +234,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
             str(row["student"]),
             str(row["dim"]),
             ends + (f", {more} more kinds" if more > 0 else ""),
-            f"{row['best_loss']:.9f}",
+            "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
             f"≤ {row['largest_gradient_norm']:.0e}",
         )
     console = Console()
