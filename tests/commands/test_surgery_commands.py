@@ -55,13 +55,16 @@ def test_split_of_a_stored_result(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["split", "--mus", "a"], "--mus are numbers"),
+        (["split", "--mus", "a"], "--mus are finite numbers"),
+        (["split", "--mus", "0.5,nan"], "--mus are finite numbers separated by commas; received '0.5,nan'"),
+        (["split", "--mus=-inf"], "--mus are finite numbers"),
         (["split", "--result", "none.nc"], "There is no stored result none.nc"),
         (["split", "--angles", "x"], "--angles are numbers in units of π"),
         (["split", "--activation", "relu"], "smooth activation"),
         (["grow", "--activation", "relu"], "smooth activation"),
         (["grow", "--mu", "1"], "silent neuron"),
         (["grow", "--push", "-1"], "positive length"),
+        (["grow", "--push", "nan"], "positive length"),
         (["grow", "--teacher-file", "none.json"], "Cannot read --teacher-file none.json"),
         (["grow", "--angles", "0", "--teacher-file", "x"], "not both"),
     ],

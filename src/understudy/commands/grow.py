@@ -61,7 +61,7 @@ def grow(
             raise ValueError(
                 f"grow needs a smooth activation: at a split point {source.activation.name} has no Hessian."
             )
-        if push <= 0:
+        if not 0 < push < float("inf"):
             raise ValueError(f"--push is a positive length; received {push}.")
         screen = Console(stderr=True, quiet=json_)
         with screen.status("compiling") as status:

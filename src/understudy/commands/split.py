@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +32,8 @@ def split(
     neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Push every split point but those at μ = 0 and 1 to both sides and follow.")
+        bool,
+        typer.Option("--follow", help="Push every split point that is no non-strict saddle to both sides and follow."),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
@@ -44,10 +46,7 @@ def split(
     """
     begun = time.perf_counter()
     check_out(out)
-    try:
-        shares = [float(x) for x in mus.split(",")]
-    except ValueError:
-        fail(f"--mus are numbers separated by commas; received {mus!r}. Try --mus=-1,0.5.")
+    shares = _shares(mus)
     from rich.console import Console
 
     from understudy.commands.sources import read_result, read_teacher
@@ -89,6 +88,17 @@ def split(
         (Path(out) / "split.json").write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
             Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+
+
+def _shares(text: str) -> list[float]:
+    """`-1,0.5` as a list of finite numbers."""
+    try:
+        shares = [float(x) for x in text.split(",")]
+    except ValueError:
+        shares = [math.nan]
+    if not all(math.isfinite(mu) for mu in shares):
+        fail(f"--mus are finite numbers separated by commas; received {text!r}. Try --mus=-1,0.5.")
+    return shares
 
 
 def _check(source: Teacher) -> None:
@@ -168,7 +178,8 @@ def _report(
             ],
         }
         if follow:
-            # At μ = 0 and 1 the Hessian has nothing but zeros to push along.
+            # At a non-strict saddle, such as a minimum split at μ = 0 or 1, the least eigenvalue is zero: there is no direction
+            # along which a push is known to leave.
             pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
             directions = [least_direction(wide, points[i])[1] for i in pushed]
 
