@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from understudy.tasks import Population, Sphere
 
+FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
 RUN_KEYS = ("seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time")
 
 
@@ -28,10 +29,18 @@ def fit(
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
-    outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "trained",
-    sphere: Annotated[bool, typer.Option("--sphere", help="Unit-norm students and teachers; hermite:ρ only.")] = False,
-    init_std: Annotated[float, typer.Option(help="Standard deviation of the initial weights.")] = 0.1,
-    init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
+    outgoing: Annotated[
+        str | None,
+        typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
+    ] = None,
+    sphere: Annotated[
+        bool,
+        typer.Option("--sphere", help="Unit-norm students and teachers, uniform starts; hermite:ρ only."),
+    ] = False,
+    init_std: Annotated[
+        float | None, typer.Option(help="Standard deviation of the initial weights.", show_default="0.1")
+    ] = None,
+    init: Annotated[str | None, typer.Option(help="gaussian or glorot.", show_default="gaussian")] = None,
     tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
@@ -49,13 +58,9 @@ def fit(
         "teacher": teacher,
         "student": student,
         "dim": dim if dim is not None else teacher + 1,
-        "outgoing": outgoing,
-        "init": init,
-        "init_std": init_std,
+        **_choices(sphere, outgoing=outgoing, init=init, init_std=init_std),
         "tolerance": tolerance,
     }
-    if sphere:
-        configuration["sphere"] = True
     if not json_:
         _say(
             f"[bold]{activation}[/], {teacher} teachers, {student} students, "
@@ -84,17 +89,31 @@ def fit(
             _say("Figure: " + ", ".join(str(p) for p in paths))
 
 
+def _choices(sphere: bool, **given: Any) -> dict[str, Any]:
+    """What a fit leaves to choose, with defaults for what is not given; on the sphere there is no choice."""
+    if not sphere:
+        return {name: FREE[name] if value is None else value for name, value in given.items()}
+    for name, value in given.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            fail(
+                "On the sphere outgoing weights are 1 and starts are uniform; "
+                f"received --sphere and {option} {value}. Leave {option} out."
+            )
+    return {"sphere": True}
+
+
 def make_task(configuration: dict[str, Any]) -> Population | Sphere:
     """The task a configuration describes."""
     from understudy.tasks import Population, Sphere
     from understudy.teachers import Teacher
 
     c = configuration
-    if c["outgoing"] not in ("trained", "fixed"):
-        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
     teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])
     if c.get("sphere"):
         return Sphere(teacher, c["student"])
+    if c["outgoing"] not in ("trained", "fixed"):
+        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
     return Population(teacher, c["student"], outgoing="trained" if c["outgoing"] == "trained" else 1.0)
 
 
@@ -105,7 +124,7 @@ def compute_rows(task: Population | Sphere, configuration: dict[str, Any], seeds
     from understudy.results import to_dataset
 
     options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
-    runs = run(task, seeds, init=configuration["init"], init_std=configuration["init_std"], options=options)
+    runs = run(task, seeds, **start_of(configuration), options=options)
     return to_dataset(list(runs), options.times)
 
 
@@ -137,7 +156,7 @@ def _collect(
             unsaved.clear()
 
     def work(put: Any, progress: Any) -> None:
-        for _, run in fit_each(task, waiting, configuration["init_std"], configuration["init"], options, progress):
+        for _, run in fit_each(task, waiting, **start_of(configuration), options=options, watch=progress):
             put(run)
 
     try:
@@ -199,12 +218,18 @@ def _in_background(work: Any, total: int, quiet: bool) -> Any:
                 return
 
 
+def start_of(configuration: dict[str, Any]) -> dict[str, Any]:
+    """The options of `fit` that say how starts are drawn; none on the sphere, where they are uniform."""
+    return {name: configuration[name] for name in ("init", "init_std") if name in configuration}
+
+
 def check_start(configuration: dict[str, Any]) -> None:
-    """Raise ValueError for a start that cannot be drawn."""
-    if configuration["init"] not in ("gaussian", "glorot"):
-        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {configuration['init']!r}.")
-    if not 0 < configuration["init_std"] < float("inf"):
-        raise ValueError(f"--init-std must be a positive number; received {configuration['init_std']}.")
+    """Raise ValueError for a start that cannot be drawn, or a tolerance that cannot be met."""
+    start = {**FREE, **start_of(configuration)}
+    if start["init"] not in ("gaussian", "glorot"):
+        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {start['init']!r}.")
+    if not 0 < start["init_std"] < float("inf"):
+        raise ValueError(f"--init-std must be a positive number; received {start['init_std']}.")
     if not 1e-13 <= configuration["tolerance"] <= 1e-1:
         raise ValueError(f"--tolerance must lie between 1e-13 and 0.1; received {configuration['tolerance']}.")
 
