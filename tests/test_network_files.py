@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from understudy.cli import app
 from understudy.commands.sources import read_result
-from understudy.network_files import BadNetworkError, read_network
+from understudy.network_files import BadNetworkError, read_data, read_network
 from understudy.store import Store
 
 
@@ -57,3 +57,18 @@ def test_splitting_needs_no_weights_of_the_input(tmp_path):
     file = stored(tmp_path, [0.1], dim=100, teacher=1, student=1, outgoing="trained")
     teacher, student, _ = read_result(file, None)
     assert teacher.dim == student.dim == 2
+
+
+def test_a_damaged_archive_or_another_file_is_explained(tmp_path):
+    file = tmp_path / "network.npz"
+    np.savez_compressed(file, W1=np.ones((30, 2)), W2=np.ones((1, 30)), inputs=np.ones((50, 2)))
+    sound = file.read_bytes()
+    middle = sound.index(b"PK\x03\x04", 4) + 60  # in the second array
+    file.write_bytes(sound[:middle] + bytes([sound[middle] ^ 0xFF]) * 8 + sound[middle + 8 :])
+    one = tmp_path / "one.npy"
+    np.save(one, np.ones((3, 2)))
+    for broken in (file, one):
+        with pytest.raises(BadNetworkError, match="cannot be read as an archive"):
+            read_network(broken)
+    with pytest.raises(BadNetworkError, match="cannot be read as data"):
+        read_data(file)

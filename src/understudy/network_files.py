@@ -11,7 +11,6 @@ A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer netw
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from understudy.data.checked import UNREADABLE
 from understudy.networks import Deep, TwoLayer
 from understudy.store import DamagedFileError, Store
 
@@ -83,12 +83,12 @@ def read_data(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
             f"There is no file {file}. Give inputs as .npy, or inputs and targets in an .npz archive."
         )
     try:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return _columns(np.asarray(loaded, float)), None
-        with loaded:
+        with file.open("rb") as opened:
+            loaded = np.load(opened, allow_pickle=False)
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
+                return _columns(np.asarray(loaded, float)), None
             arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
+    except UNREADABLE as error:
         raise BadNetworkError(f"{file} cannot be read as data: {error}. Give a .npy file of shape (N, d).") from error
     if "inputs" not in arrays:
         raise BadNetworkError(f"{file} has no array 'inputs'; it has {', '.join(arrays) or 'none'}.")
@@ -112,9 +112,9 @@ def _columns(x: np.ndarray) -> np.ndarray:
 
 def _from_archive(file: Path) -> StoredNetwork:
     try:
-        with np.load(file, allow_pickle=False) as loaded:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, EOFError, AttributeError, zipfile.BadZipFile, ValueError) as error:
+    except (*UNREADABLE, TypeError) as error:  # TypeError: one array (.npy) opens, but is no archive
         raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {error}.") from error
     depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
     weights = [arrays.get(f"W{l}") for l in range(1, depth + 1)]
