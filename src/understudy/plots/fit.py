@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, colours, house_style, save
 from understudy.store import configuration_hash
 from understudy.summaries import Line, summarise
 
@@ -34,7 +34,7 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
         top, bottom = halves
         panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
         _losses(panels[0], rows, lines)
-        for panel, line, colour in zip(panels[1:], shown, COLOURS, strict=False):
+        for panel, line, colour in zip(panels[1:], shown, colours(len(lines))[: len(shown)], strict=True):
             image = _correlations(panel, rows, line, colour)
         top.colorbar(image, ax=list(panels[1:]), label="correlation of student and teacher", shrink=0.9)
         _trajectories(bottom, rows, lines[0])
@@ -42,7 +42,7 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
 
 
 def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
-    for line, colour in zip(lines, COLOURS * 3, strict=False):
+    for line, colour in zip(lines, colours(len(lines)), strict=True):
         seeds = rows["seed"].values[list(line.rows)]
         losses = rows["loss"].values[list(line.rows)]
         marker = "o" if line.kind == "minimum" else "X"
@@ -66,7 +66,7 @@ def _order_of_neurons(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return students, np.lexsort((-np.abs(correlation[students]).max(axis=0), owner))
 
 
-def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: str) -> Any:
+def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: Any) -> Any:
     correlation = rows["student_teacher"].values[line.first]
     sign = np.sign(correlation[np.arange(len(correlation)), np.abs(correlation).argmax(axis=1)])
     students, teachers = _order_of_neurons(correlation)
