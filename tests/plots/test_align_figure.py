@@ -44,4 +44,4 @@ def test_every_width_has_a_curve_of_its_own_colour(polarities, tmp_path):
     assert len(curves) == len(cells)
     for axes in (left.lines, curves):
         assert len({line.get_color() for line in axes}) == len(WIDTHS)
-    assert [path.stat().st_size > 0 for path in draw_align(cells, results, 0.5, tmp_path)] == [True, True]
+    assert [path.stat().st_size > 0 for path in draw_align(cells, results, 0.5, tmp_path / "align")] == [True, True]

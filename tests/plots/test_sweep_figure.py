@@ -48,7 +48,7 @@ def test_what_is_left_out_is_said(tmp_path):
 
 def test_labels_without_a_colour_are_counted(tmp_path):
     rows = [cell(teacher, label=f"odd-{teacher}") for teacher in range(5, 14)]
-    assert "3 others" in words(draw_sweep(rows, tmp_path))
+    assert "3 others" in words(draw_sweep(rows, tmp_path / "sweep"))
 
 
 def words(paths):

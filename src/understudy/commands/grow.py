@@ -39,7 +39,7 @@ def grow(
     check_out(out)
     from rich.console import Console
 
-    from understudy.commands.sources import read_result, read_teacher
+    from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
     from understudy.surgery import grow as grow_student
 
@@ -83,10 +83,11 @@ def grow(
     if out is not None:
         from understudy.plots.grow import draw_grow
 
-        paths = draw_grow(content["stages"], Path(out) / "grow", told)
-        (Path(out) / "grow.json").write_text(json.dumps(content, indent=1) + "\n")
+        name = name_by_hash("grow", told, source, mu=mu, push=push)
+        paths = [*draw_grow(content["stages"], out / name, told), out / f"{name}.json"]
+        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
-            Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
 
 
 def _row(stage: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
+from understudy.commands.sources import name_of
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, TwoLayer
@@ -67,9 +68,10 @@ def layers(
 
         from understudy.plots.layers import draw_layers
 
+        name = f"{name_of(network, seed)}-layers"
         out.mkdir(parents=True, exist_ok=True)
-        np.savez(out / "layers.npz", **arrays)
-        paths = [str(out / "layers.npz"), *(str(p) for p in draw_layers(rows, arrays, out))]
+        np.savez(out / f"{name}.npz", **arrays)
+        paths = [str(out / f"{name}.npz"), *(str(p) for p in draw_layers(rows, arrays, out / name))]
     if json_:
         print(json.dumps({"network": str(network), **summary, "layers": rows, "files": paths}, indent=1))
     else:

@@ -10,6 +10,7 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
+from understudy.commands.sources import name_of
 
 if TYPE_CHECKING:
     from understudy.network_files import StoredNetwork
@@ -65,7 +66,7 @@ def merge(
     if out is not None:
         from understudy.plots.merge import draw_merge
 
-        name = f"{network.stem}{'' if seed is None else f'-seed-{seed}'}-merged"
+        name = f"{name_of(network, seed)}-merged"
         files = [write_network(out / f"{name}.npz", merged.network, sigma)]
         files += draw_merge(stored.network, merged, sigma, out / name)
     if json_:

@@ -58,6 +58,21 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
     return Teacher.orthonormal(told["teacher"], student.dim, told["activation"]), student, told
 
 
+def name_of(network: Path, seed: int | None) -> str:
+    """How files made from a stored network begin: with the name of its own file."""
+    return network.stem if seed is None else f"{network.stem}-seed-{seed}"
+
+
+def name_by_hash(command: str, told: dict[str, Any], teacher: Teacher, **options: Any) -> str:
+    """How files of a command are called whose input has no name: by a hash of all that was asked for, as stored fits are."""
+    import numpy as np
+
+    from understudy.store import configuration_hash
+
+    weights = {"incoming": np.asarray(teacher.incoming), "outgoing": np.asarray(teacher.outgoing)}
+    return f"{command}-{configuration_hash({'task': told, 'teacher': weights, 'options': options})}"
+
+
 def make_task(teacher: Teacher, width: int) -> Any:
     """The population loss: on a lattice in the plane where there is no closed form, else from pair interactions."""
     from understudy.gaussian import has_closed_form

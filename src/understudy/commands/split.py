@@ -49,7 +49,7 @@ def split(
     shares = _shares(mus)
     from rich.console import Console
 
-    from understudy.commands.sources import read_result, read_teacher
+    from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
@@ -84,10 +84,11 @@ def split(
     if out is not None:
         from understudy.plots.split import draw_split
 
-        paths = draw_split(report["lines"], Path(out) / "split", report["json"])
-        (Path(out) / "split.json").write_text(json.dumps(content, indent=1) + "\n")
+        name = name_by_hash("split", told, source, mus=shares, neuron=neuron, follow=follow)
+        paths = [*draw_split(report["lines"], out / name, report["json"]), out / f"{name}.json"]
+        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
-            Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
 
 
 def _shares(text: str) -> list[float]:

@@ -40,7 +40,7 @@ def sweep(
 
     Example: `understudy sweep --teacher 9-16 --student 8 --seeds 20 --out results/regimes`
     """
-    from understudy.store import Store
+    from understudy.store import Store, configuration_hash
     from understudy.sweeps import run
 
     begun = time.perf_counter()
@@ -87,7 +87,7 @@ def sweep(
     if rows:
         from understudy.plots.sweep import draw_sweep
 
-        paths = draw_sweep(rows, out)
+        paths = draw_sweep(rows, out / f"sweep-{configuration_hash({'cells': cells})}")
         if not json_:
             typer.echo("Figure: " + ", ".join(str(p) for p in paths))
     if failed:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, out: Path) -> list[Path]:
-    """Draw cells beside each other: lowest layer's recovery, loss, and what became of every student."""
+def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, stem: Path) -> list[Path]:
+    """Draw cells beside each other and save as `stem`.png and .svg: lowest layer's recovery, loss, and what became of every student."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -31,7 +31,7 @@ def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], thres
             recovery_by_epoch(left, cells, results, threshold)
         losses(middle, cells, results)
         l_shape(right, cells[-1], results[-1])
-        return save(figure, out / "align")
+        return save(figure, stem)
 
 
 def _coloured(cells: Sequence[Experiment]) -> list[tuple[Any, float]]:

@@ -15,8 +15,8 @@ MOST_COLUMNS = 6
 OTHER = "#BBBBBB"
 
 
-def draw_sweep(rows: Sequence[dict[str, Any]], out: Path) -> list[Path]:
-    """One column for all cells that differ in k only: share of runs by solution above, losses below; both against k."""
+def draw_sweep(rows: Sequence[dict[str, Any]], stem: Path) -> list[Path]:
+    """One column for all cells that differ in k only: share of runs by solution above, losses below; both against k; saved as `stem`.png and .svg."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
@@ -50,7 +50,7 @@ def draw_sweep(rows: Sequence[dict[str, Any]], out: Path) -> list[Path]:
                 f"{len(columns) - MOST_COLUMNS} of {len(columns)} columns are left out, from “{first}” on; --json has them all.",
                 fontsize=9,
             )
-        return save(figure, Path(out) / "sweep")
+        return save(figure, stem)
 
 
 def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
