@@ -36,13 +36,14 @@ def test_split_of_a_stored_result(tmp_path):
     fitted = invoke("fit", *FAST, "--student", "1", "--seeds", "1", "--out", tmp_path, "--json")
     assert fitted.exit_code == 0, fitted.output
     (file,) = tmp_path.glob("*.nc")
-    done = invoke("split", "--result", file, "--mus=0,0.5", "--json", "--out", tmp_path)
+    done = invoke("split", "--result", file, "--mus=0,0.5", "--follow", "--json", "--out", tmp_path)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     (row,) = told["neurons"]
     assert row["scenario"] == "degenerate", "with erf Y vanishes along the average itself"
     assert row["least_of_Y"] < -0.1
     assert [s["kind"] for s in row["splits"]] == ["non-strict saddle", "strict saddle"]
+    assert [d["mu"] for d in row["destinations"]] == [0.5, 0.5], "from a non-strict saddle nothing is followed"
     (kept,) = tmp_path.glob("split-*.json")
     assert kept.with_suffix(".png").exists()
     table = invoke("split", "--result", file, "--mus", "0.5")
