@@ -11,7 +11,6 @@ A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer netw
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from understudy.data.checked import UNREADABLE
 from understudy.networks import Deep, TwoLayer
 from understudy.store import DamagedFileError, Store
 
@@ -42,15 +42,19 @@ class StoredNetwork:
     configuration: dict[str, Any] = field(default_factory=dict)
 
 
-def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
-    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit."""
+def read_network(path: str | Path, seed: int | None = None, *, in_span: bool = False) -> StoredNetwork:
+    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit.
+
+    Where the input has more than n + k dimensions, a fit stores weights in coordinates of the span of teachers and
+    students, the teachers' first. Such weights are no weights of the input: they are given only if asked for by `in_span`.
+    """
     file = Path(path)
     if not file.is_file():
         raise BadNetworkError(
             f"There is no file {file}. Give an .npz archive of weights, or the .nc file of a stored fit."
         )
     if file.suffix == ".nc":
-        return _from_fit(file, seed)
+        return _from_fit(file, seed, in_span)
     if seed is not None:
         raise BadNetworkError(f"A seed chooses a network of a stored fit; {file.name} is an archive of one network.")
     return _from_archive(file)
@@ -79,12 +83,12 @@ def read_data(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
             f"There is no file {file}. Give inputs as .npy, or inputs and targets in an .npz archive."
         )
     try:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return _columns(np.asarray(loaded, float)), None
-        with loaded:
+        with file.open("rb") as opened:
+            loaded = np.load(opened, allow_pickle=False)
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
+                return _columns(np.asarray(loaded, float)), None
             arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
+    except UNREADABLE as error:
         raise BadNetworkError(f"{file} cannot be read as data: {error}. Give a .npy file of shape (N, d).") from error
     if "inputs" not in arrays:
         raise BadNetworkError(f"{file} has no array 'inputs'; it has {', '.join(arrays) or 'none'}.")
@@ -108,9 +112,9 @@ def _columns(x: np.ndarray) -> np.ndarray:
 
 def _from_archive(file: Path) -> StoredNetwork:
     try:
-        with np.load(file, allow_pickle=False) as loaded:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, EOFError, AttributeError, zipfile.BadZipFile, ValueError) as error:
+    except (*UNREADABLE, TypeError) as error:  # TypeError: one array (.npy) opens, but is no archive
         raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {error}.") from error
     depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
     weights = [arrays.get(f"W{l}") for l in range(1, depth + 1)]
@@ -139,7 +143,7 @@ def _from_archive(file: Path) -> StoredNetwork:
     return StoredNetwork(network, activation, inputs, targets, file.name)
 
 
-def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
+def _from_fit(file: Path, seed: int | None, in_span: bool) -> StoredNetwork:
     try:
         rows = Store(file.parent).open(file.name)
     except (DamagedFileError, OSError) as error:
@@ -147,11 +151,22 @@ def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
     if "incoming" not in rows or "outgoing" not in rows:
         raise BadNetworkError(f"{file} is a stored result without networks; give one of `understudy fit`.")
     seeds = [int(s) for s in rows["seed"].values]
-    chosen = seeds[int(np.argmin(rows["loss"].values))] if seed is None else seed
+    losses = rows["loss"].values
+    if seed is None and np.all(np.isnan(losses)):
+        raise BadNetworkError(
+            f"{file.name} has no best run: the losses of its seeds {seeds} are not numbers. Give --seed."
+        )
+    chosen = seeds[int(np.nanargmin(losses))] if seed is None else seed
     if chosen not in seeds:
         raise BadNetworkError(f"{file.name} has no seed {chosen}; it has {', '.join(map(str, seeds))}.")
     row = rows.sel(seed=chosen)
     configuration = json.loads(rows.attrs["configuration"])
+    known, dim = rows.sizes["dim"], configuration.get("dim", rows.sizes["dim"])
+    if known != dim and not in_span:
+        raise BadNetworkError(
+            f"{file.name} is a fit with input dimension {dim} and keeps its networks in the {known} dimensions that they and the "
+            f"teachers span, in other coordinates for every seed: they cannot be applied to inputs. Fit with --dim {known} or less."
+        )
     network = TwoLayer(row["incoming"].values, row["outgoing"].values)
     told = {**configuration, "seed": chosen}
     return StoredNetwork(network, told.get("activation"), None, None, f"{file.name}, seed {chosen}", told)

@@ -15,7 +15,8 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.store import Store
+from understudy.commands.fit import FREE
+from understudy.store import Store, configuration_hash
 
 SMALL = ["fit", "--teacher", "3", "--student", "2", "--seeds", "3"]
 
@@ -59,6 +60,9 @@ def test_every_command_has_an_example_that_it_accepts_and_json(name):
         (["--seeds", "none"], "--seeds is a number, a list or a range; received 'none'"),
         (["--init-std", "-1"], "--init-std must be a positive number; received -1"),
         (["--outgoing", "frozen"], "--outgoing is 'trained' or 'fixed'; received 'frozen'"),
+        (["--sphere", "--outgoing", "fixed"], "received --sphere and --outgoing fixed. Leave --outgoing out"),
+        (["--sphere", "--init", "glorot"], "received --sphere and --init glorot. Leave --init out"),
+        (["--sphere", "--init-std", "0.1"], "received --sphere and --init-std 0.1. Leave --init-std out"),
     ],
 )
 def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
@@ -66,6 +70,40 @@ def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "choices"),
+    [
+        ([], {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}),
+        (["--outgoing", "fixed", "--init-std", "1"], {"outgoing": "fixed", "init": "gaussian", "init_std": 1.0}),
+        (["--sphere"], {"sphere": True}),
+    ],
+)
+def test_a_configuration_has_what_the_fit_uses_and_no_more(arguments, choices, monkeypatch):
+    made = []
+    monkeypatch.setattr("understudy.commands.fit.make_task", made.append)
+    monkeypatch.setattr("understudy.commands.fit._collect", lambda *_, **__: sys.exit(0))
+    assert CliRunner().invoke(app, [*SMALL, *arguments]).exit_code == 0
+    always = {"kind": "fit", "activation": "erf", "teacher": 3, "student": 2, "dim": 4, "tolerance": 1e-6}
+    assert made == [always | choices]
+
+
+def test_results_that_were_stored_before_are_found_again():
+    stored = {"kind": "fit", "activation": "erf", "teacher": 8, "student": 4, "dim": 9, "tolerance": 1e-6, **FREE}
+    assert configuration_hash(stored) == "aa90f42a50bef3cc"
+
+
+@pytest.mark.thorough
+def test_fit_on_the_sphere(tmp_path):
+    hermite = ["fit", "--sphere", "--activation", "hermite:4", "--teacher", "2", "--student", "2", "--seeds", "2"]
+    done = CliRunner().invoke(app, [*hermite, "--json", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["task"]["sphere"] is True
+    assert "init_std" not in told["task"]
+    assert len(told["runs"]) == 2
+    assert len(list(tmp_path.glob("fit-*.png"))) == 1
 
 
 def fit(*arguments):

@@ -35,7 +35,9 @@ def test_json_table_and_figure(tmp_path):
     assert (row["neurons"], row["rays"], row["mergeable"], row["groups"]) == (3, 2, 1, [[0, 2]])
     assert row["rank"] == 2
     assert told["bias"] == 0.0
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"layers.npz", "layers.png", "layers.svg"}
+    endings = ("npz", "png", "svg")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {f"network-layers.{ending}" for ending in endings}
+    assert [p.rsplit("/", 1)[1] for p in told["files"]] == [f"network-layers.{ending}" for ending in endings]
     plain = run(file)
     assert plain.exit_code == 0
     assert "mergeable" in plain.stdout

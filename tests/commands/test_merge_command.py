@@ -51,6 +51,14 @@ def test_it_merges_writes_and_draws(archive, tmp_path):
     assert "hidden layer" in table
 
 
+def test_a_dot_in_a_name_is_part_of_it(archive, tmp_path):
+    for name in ("net-0.5", "net-0.7"):
+        archive = archive.rename(tmp_path / f"{name}.npz")
+        assert run(archive, "--out", tmp_path / "out").exit_code == 0
+    wanted = {f"net-0.{x}-merged.{ending}" for x in (5, 7) for ending in ("npz", "png", "svg")}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == wanted
+
+
 def test_data_and_the_other_ways(archive, tmp_path):
     data = tmp_path / "x.npy"
     np.save(data, RNG.normal(size=(2, 2)))

@@ -26,8 +26,9 @@ def test_grow_own_teacher_with_table_json_and_figure(tmp_path):
     assert [s["width"] for s in told["stages"]] == [1, 2]
     assert told["stages"][1]["loss"] < 1e-12
     assert told["stages"][1]["kind"] == "minimum"
-    assert (tmp_path / "grow.png").exists()
-    assert json.loads((tmp_path / "grow.json").read_text())["stages"] == told["stages"]
+    (kept,) = tmp_path.glob("grow-*.json")
+    assert json.loads(kept.read_text())["stages"] == told["stages"]
+    assert kept.with_suffix(".png").exists()
 
 
 @pytest.mark.thorough
@@ -35,14 +36,16 @@ def test_split_of_a_stored_result(tmp_path):
     fitted = invoke("fit", *FAST, "--student", "1", "--seeds", "1", "--out", tmp_path, "--json")
     assert fitted.exit_code == 0, fitted.output
     (file,) = tmp_path.glob("*.nc")
-    done = invoke("split", "--result", file, "--mus=0,0.5", "--json", "--out", tmp_path)
+    done = invoke("split", "--result", file, "--mus=0,0.5", "--follow", "--json", "--out", tmp_path)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     (row,) = told["neurons"]
     assert row["scenario"] == "degenerate", "with erf Y vanishes along the average itself"
     assert row["least_of_Y"] < -0.1
     assert [s["kind"] for s in row["splits"]] == ["non-strict saddle", "strict saddle"]
-    assert (tmp_path / "split.png").exists()
+    assert [d["mu"] for d in row["destinations"]] == [0.5, 0.5], "from a non-strict saddle nothing is followed"
+    (kept,) = tmp_path.glob("split-*.json")
+    assert kept.with_suffix(".png").exists()
     table = invoke("split", "--result", file, "--mus", "0.5")
     assert table.exit_code == 0, table.output
     assert "scenario" in table.output
@@ -55,13 +58,16 @@ def test_split_of_a_stored_result(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["split", "--mus", "a"], "--mus are numbers"),
+        (["split", "--mus", "a"], "--mus are finite numbers"),
+        (["split", "--mus", "0.5,nan"], "--mus are finite numbers separated by commas; received '0.5,nan'"),
+        (["split", "--mus=-inf"], "--mus are finite numbers"),
         (["split", "--result", "none.nc"], "There is no stored result none.nc"),
         (["split", "--angles", "x"], "--angles are numbers in units of π"),
         (["split", "--activation", "relu"], "smooth activation"),
         (["grow", "--activation", "relu"], "smooth activation"),
         (["grow", "--mu", "1"], "silent neuron"),
         (["grow", "--push", "-1"], "positive length"),
+        (["grow", "--push", "nan"], "positive length"),
         (["grow", "--teacher-file", "none.json"], "Cannot read --teacher-file none.json"),
         (["grow", "--angles", "0", "--teacher-file", "x"], "not both"),
     ],

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import runpy
 
 import numpy as np
 import pytest
@@ -108,10 +109,33 @@ def test_broken_files_are_explained(toy, tmp_path, content):
         mnist(tmp_path)
 
 
+def test_a_damaged_gzip_file_is_explained(toy, tmp_path):
+    _, served = toy
+    for name, good in served.items():
+        (tmp_path / name).write_bytes(good)
+    victim = tmp_path / f"{data.FILES['x_train'][0]}.gz"
+    sound = victim.read_bytes()
+    for place in range(10, len(sound), 97):
+        victim.write_bytes(sound[:place] + bytes([sound[place] ^ 0xFF]) + sound[place + 1 :])
+        with pytest.raises(WrongDataError):
+            mnist(tmp_path)
+
+
 def test_an_npz_without_the_arrays_is_explained(toy, tmp_path):
     np.savez(tmp_path / "mnist.npz", x=np.zeros(3))
     with pytest.raises(WrongDataError, match="x_train, y_train"):
         mnist(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["UNDERSTUDY_DATA", "UNDERSTUDY_CACHE"])
+def test_the_command_says_where_it_was_found(toy, tmp_path, monkeypatch, capsys, option):
+    arrays, _ = toy
+    monkeypatch.setenv(option, str(tmp_path / "here"))
+    place = tmp_path / "here" / ("mnist" if option == "UNDERSTUDY_DATA" else "data/mnist")
+    place.mkdir(parents=True)
+    np.savez(place / "mnist.npz", **arrays)
+    runpy.run_module("understudy.data")
+    assert capsys.readouterr().out == f"MNIST is in {place}, verified.\n"
 
 
 def test_the_true_hashes_are_pinned():

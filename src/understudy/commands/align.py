@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
-from understudy.commands.fit import parse_seeds
+from understudy.commands.options import check_out, parse_seeds
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,6 +59,7 @@ def align(
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
+    check_out(out)
     if not 0 < threshold < 1:
         fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
     if workers is not None and workers < 1:
@@ -116,8 +117,10 @@ def align(
         _print_table(summaries, seconds)
     if out is not None:
         from understudy.plots.align import draw_align
+        from understudy.store import configuration_hash
 
-        paths = draw_align(cells, results, threshold, out)
+        asked = {"cells": [cell.configuration() for cell in cells], "seeds": numbers, "threshold": threshold}
+        paths = draw_align(cells, results, threshold, out / f"align-{configuration_hash(asked)}")
         if not json_:
             typer.echo("Figure: " + ", ".join(str(p) for p in paths))
 
@@ -233,11 +236,9 @@ def summarise(cell: Experiment, rows: xr.Dataset, threshold: float) -> dict[str,
 
 
 def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     for name in ("p", "over", "layer", "k", "n", "seeds", "epoch 5", "recovered", "loss"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in summaries:

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -67,12 +69,6 @@ def claims(
             print_table(console, handle, found)
         else:
             console.print(f"[bold]{handle}[/bold]: no claims yet")
-
-
-def fail(message: str) -> NoReturn:
-    """Say what was wrong on standard error and end with exit code 2."""
-    typer.echo(f"Error: {message}", err=True)
-    raise typer.Exit(2)
 
 
 def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out, parse_seeds
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from understudy.tasks import Population, Sphere
 
+FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
 RUN_KEYS = ("seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time")
 
 
@@ -27,10 +29,18 @@ def fit(
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
-    outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "trained",
-    sphere: Annotated[bool, typer.Option("--sphere", help="Unit-norm students and teachers; hermite:ρ only.")] = False,
-    init_std: Annotated[float, typer.Option(help="Standard deviation of the initial weights.")] = 0.1,
-    init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
+    outgoing: Annotated[
+        str | None,
+        typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
+    ] = None,
+    sphere: Annotated[
+        bool,
+        typer.Option("--sphere", help="Unit-norm students and teachers, uniform starts; hermite:ρ only."),
+    ] = False,
+    init_std: Annotated[
+        float | None, typer.Option(help="Standard deviation of the initial weights.", show_default="0.1")
+    ] = None,
+    init: Annotated[str | None, typer.Option(help="gaussian or glorot.", show_default="gaussian")] = None,
     tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
@@ -41,19 +51,16 @@ def fit(
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
+    check_out(out)
     configuration = {
         "kind": "fit",
         "activation": activation,
         "teacher": teacher,
         "student": student,
         "dim": dim if dim is not None else teacher + 1,
-        "outgoing": outgoing,
-        "init": init,
-        "init_std": init_std,
+        **_choices(sphere, outgoing=outgoing, init=init, init_std=init_std),
         "tolerance": tolerance,
     }
-    if sphere:
-        configuration["sphere"] = True
     if not json_:
         _say(
             f"[bold]{activation}[/], {teacher} teachers, {student} students, "
@@ -82,17 +89,31 @@ def fit(
             _say("Figure: " + ", ".join(str(p) for p in paths))
 
 
+def _choices(sphere: bool, **given: Any) -> dict[str, Any]:
+    """What a fit leaves to choose, with defaults for what is not given; on the sphere there is no choice."""
+    if not sphere:
+        return {name: FREE[name] if value is None else value for name, value in given.items()}
+    for name, value in given.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            fail(
+                "On the sphere outgoing weights are 1 and starts are uniform; "
+                f"received --sphere and {option} {value}. Leave {option} out."
+            )
+    return {"sphere": True}
+
+
 def make_task(configuration: dict[str, Any]) -> Population | Sphere:
     """The task a configuration describes."""
     from understudy.tasks import Population, Sphere
     from understudy.teachers import Teacher
 
     c = configuration
-    if c["outgoing"] not in ("trained", "fixed"):
-        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
     teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])
     if c.get("sphere"):
         return Sphere(teacher, c["student"])
+    if c["outgoing"] not in ("trained", "fixed"):
+        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
     return Population(teacher, c["student"], outgoing="trained" if c["outgoing"] == "trained" else 1.0)
 
 
@@ -103,7 +124,7 @@ def compute_rows(task: Population | Sphere, configuration: dict[str, Any], seeds
     from understudy.results import to_dataset
 
     options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
-    runs = run(task, seeds, init=configuration["init"], init_std=configuration["init_std"], options=options)
+    runs = run(task, seeds, **start_of(configuration), options=options)
     return to_dataset(list(runs), options.times)
 
 
@@ -135,7 +156,7 @@ def _collect(
             unsaved.clear()
 
     def work(put: Any, progress: Any) -> None:
-        for _, run in fit_each(task, waiting, configuration["init_std"], configuration["init"], options, progress):
+        for _, run in fit_each(task, waiting, **start_of(configuration), options=options, watch=progress):
             put(run)
 
     try:
@@ -197,29 +218,18 @@ def _in_background(work: Any, total: int, quiet: bool) -> Any:
                 return
 
 
-def parse_seeds(text: str) -> list[int]:
-    """`20` (how many), `0,3,7` or `5-9` (which) as a list of seeds."""
-    try:
-        if "," in text or "-" in text:
-            numbers = []
-            for part in text.split(","):
-                low, _, high = part.partition("-")
-                numbers += list(range(int(low), int(high or low) + 1))
-        else:
-            numbers = list(range(int(text)))
-    except ValueError:
-        fail(f"--seeds is a number, a list or a range; received {text!r}. Try 20, or 0,3,7, or 5-9.")
-    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
-        fail(f"--seeds needs at least one seed, each once and none negative; received {text!r}.")
-    return numbers
+def start_of(configuration: dict[str, Any]) -> dict[str, Any]:
+    """The options of `fit` that say how starts are drawn; none on the sphere, where they are uniform."""
+    return {name: configuration[name] for name in ("init", "init_std") if name in configuration}
 
 
 def check_start(configuration: dict[str, Any]) -> None:
-    """Raise ValueError for a start that cannot be drawn."""
-    if configuration["init"] not in ("gaussian", "glorot"):
-        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {configuration['init']!r}.")
-    if not 0 < configuration["init_std"] < float("inf"):
-        raise ValueError(f"--init-std must be a positive number; received {configuration['init_std']}.")
+    """Raise ValueError for a start that cannot be drawn, or a tolerance that cannot be met."""
+    start = {**FREE, **start_of(configuration)}
+    if start["init"] not in ("gaussian", "glorot"):
+        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {start['init']!r}.")
+    if not 0 < start["init_std"] < float("inf"):
+        raise ValueError(f"--init-std must be a positive number; received {start['init_std']}.")
     if not 1e-13 <= configuration["tolerance"] <= 1e-1:
         raise ValueError(f"--tolerance must lie between 1e-13 and 0.1; received {configuration['tolerance']}.")
 
@@ -238,13 +248,11 @@ def _plain(value: Any) -> Any:
 
 
 def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float, reused: int) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     from understudy.summaries import summarise
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("label", no_wrap=True)
     for name in ("runs", "loss", "- theory", "least λ", "|∇L|", "time"):

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
 
 WIDE = 120  # columns of a screen that has room for the other neurons, too
 
@@ -35,9 +36,10 @@ def grow(
     Example: `understudy grow --activation softplus --teacher 8 --student 6 --out results`
     """
     begun = time.perf_counter()
+    check_out(out)
     from rich.console import Console
 
-    from understudy.commands.sources import read_result, read_teacher
+    from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
     from understudy.surgery import grow as grow_student
 
@@ -59,7 +61,7 @@ def grow(
             raise ValueError(
                 f"grow needs a smooth activation: at a split point {source.activation.name} has no Hessian."
             )
-        if push <= 0:
+        if not 0 < push < float("inf"):
             raise ValueError(f"--push is a positive length; received {push}.")
         screen = Console(stderr=True, quiet=json_)
         with screen.status("compiling") as status:
@@ -81,10 +83,11 @@ def grow(
     if out is not None:
         from understudy.plots.grow import draw_grow
 
-        paths = draw_grow(content["stages"], Path(out) / "grow", told)
-        (Path(out) / "grow.json").write_text(json.dumps(content, indent=1) + "\n")
+        name = name_by_hash("grow", told, source, mu=mu, push=push)
+        paths = [*draw_grow(content["stages"], out / name, told), out / f"{name}.json"]
+        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
-            Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
 
 
 def _row(stage: Any) -> dict[str, Any]:
@@ -107,13 +110,11 @@ def _row(stage: Any) -> dict[str, Any]:
 
 
 def _print(content: dict[str, Any]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     wide = console.width >= WIDE
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     others = ("others: |w|", "a", "u") if wide else ()
     for name in ("n", "verdict", "label", "loss", "average: |w|", "a", *others, "split", *(("λ",) if wide else ())):
         table.add_column(name, justify="left" if name in ("verdict", "label") else "right", no_wrap=True)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
+from understudy.commands.sources import name_of
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, TwoLayer
@@ -41,6 +43,7 @@ def layers(
 
     Example: `understudy layers network.npz --penalty 0.001 --cost cross-entropy --out results`
     """
+    check_out(out)
     from rich.console import Console
 
     from understudy.network_files import read_data, read_network
@@ -65,9 +68,10 @@ def layers(
 
         from understudy.plots.layers import draw_layers
 
+        name = f"{name_of(network, seed)}-layers"
         out.mkdir(parents=True, exist_ok=True)
-        np.savez(out / "layers.npz", **arrays)
-        paths = [str(out / "layers.npz"), *(str(p) for p in draw_layers(rows, arrays, out))]
+        np.savez(out / f"{name}.npz", **arrays)
+        paths = [str(out / f"{name}.npz"), *(str(p) for p in draw_layers(rows, arrays, out / name))]
     if json_:
         print(json.dumps({"network": str(network), **summary, "layers": rows, "files": paths}, indent=1))
     else:
@@ -167,9 +171,7 @@ def _rank(gram: Any) -> int:
 
 
 def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     console.print(
@@ -177,7 +179,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         f"|∇L| {summary['gradient_norm']:.1e}, ‖useless weights‖² {max(summary['useless_weights'], 0):.2g}",
         highlight=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     heads = ("layer", "neurons", "ranks", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
+from understudy.commands.sources import name_of
 
 if TYPE_CHECKING:
     from understudy.network_files import StoredNetwork
@@ -49,6 +51,7 @@ def merge(
     """
     if by not in BY:
         fail(f"--by is one of {', '.join(BY)}; received {by!r}.")
+    check_out(out)
     from understudy.network_files import read_network, write_network
 
     try:
@@ -63,9 +66,9 @@ def merge(
     if out is not None:
         from understudy.plots.merge import draw_merge
 
-        stem = out / f"{network.stem}{'' if seed is None else f'-seed-{seed}'}-merged"
-        files = [write_network(stem.with_suffix(".npz"), merged.network, sigma)]
-        files += draw_merge(stored.network, merged, sigma, stem)
+        name = f"{name_of(network, seed)}-merged"
+        files = [write_network(out / f"{name}.npz", merged.network, sigma)]
+        files += draw_merge(stored.network, merged, sigma, out / name)
     if json_:
         print(json.dumps(_as_json(stored, sigma, by, merged, files), indent=1))
     else:
@@ -113,14 +116,12 @@ def _as_json(stored: StoredNetwork, activation: str, by: str, merged: Merged, fi
 
 
 def _print_table(stored: StoredNetwork, activation: str, merged: Merged, files: list[Path]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     report = merged.report
     console = Console()
     console.print(f"[bold]{stored.source}[/], {activation}", soft_wrap=True, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table()
     table.add_column("hidden layer")
     for name in ("neurons before", "after", "groups", "removed"):
         table.add_column(name, justify="right")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail, print_table, verdict_text
+from understudy.commands.claims import print_table, verdict_text
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 def reproduce(
     target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="As copy-average/one-neuron.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every paper that has claims.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="At the paper's scale rather than in minutes.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="At full scale, the paper's or near it, rather than in minutes.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Directory for results, figures and the page.")] = Path("results/papers"),
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again what is finished.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again what is finished, its parts too.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Enter the results in the ledger, too.")] = False,
     results: Annotated[
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
@@ -46,6 +50,7 @@ def reproduce(
         wanted = _targets(target, every)
     except UnknownNameError as error:
         fail(str(error))
+    check_out(out)
     screen = _Screen(Console(stderr=True))
     runs: list[Run] = []
     for paper, claim in wanted:

@@ -50,12 +50,27 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
 
     if not Path(path).is_file():
         raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")
-    stored = read_network(path, seed)
+    stored = read_network(path, seed, in_span=True)  # the teachers are known in these coordinates, too
     told, student = stored.configuration, stored.network
     if told.get("kind") != "fit" or "sphere" in told or told.get("outgoing") != "trained":
         raise ValueError(f"{path} is no result of a fit with trained outgoing weights; received {told}.")
     assert isinstance(student, TwoLayer)
     return Teacher.orthonormal(told["teacher"], student.dim, told["activation"]), student, told
+
+
+def name_of(network: Path, seed: int | None) -> str:
+    """How files made from a stored network begin: with the name of its own file."""
+    return network.stem if seed is None else f"{network.stem}-seed-{seed}"
+
+
+def name_by_hash(command: str, told: dict[str, Any], teacher: Teacher, **options: Any) -> str:
+    """How files of a command are called whose input has no name: by a hash of all that was asked for, as stored fits are."""
+    import numpy as np
+
+    from understudy.store import configuration_hash
+
+    weights = {"incoming": np.asarray(teacher.incoming), "outgoing": np.asarray(teacher.outgoing)}
+    return f"{command}-{configuration_hash({'task': told, 'teacher': weights, 'options': options})}"
 
 
 def make_task(teacher: Teacher, width: int) -> Any:

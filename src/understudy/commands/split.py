@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
     from understudy.networks import TwoLayer
@@ -30,7 +32,8 @@ def split(
     neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Push every split point but those at μ = 0 and 1 to both sides and follow.")
+        bool,
+        typer.Option("--follow", help="Push every split point that is no non-strict saddle to both sides and follow."),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
@@ -42,13 +45,11 @@ def split(
     Example: `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
     """
     begun = time.perf_counter()
-    try:
-        shares = [float(x) for x in mus.split(",")]
-    except ValueError:
-        fail(f"--mus are numbers separated by commas; received {mus!r}. Try --mus=-1,0.5.")
+    check_out(out)
+    shares = _shares(mus)
     from rich.console import Console
 
-    from understudy.commands.sources import read_result, read_teacher
+    from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
@@ -83,10 +84,22 @@ def split(
     if out is not None:
         from understudy.plots.split import draw_split
 
-        paths = draw_split(report["lines"], Path(out) / "split", report["json"])
-        (Path(out) / "split.json").write_text(json.dumps(content, indent=1) + "\n")
+        name = name_by_hash("split", told, source, mus=shares, neuron=neuron, follow=follow)
+        paths = [*draw_split(report["lines"], out / name, report["json"]), out / f"{name}.json"]
+        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
-            Console().print("Figure: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+
+
+def _shares(text: str) -> list[float]:
+    """`-1,0.5` as a list of finite numbers."""
+    try:
+        shares = [float(x) for x in text.split(",")]
+    except ValueError:
+        shares = [math.nan]
+    if not all(math.isfinite(mu) for mu in shares):
+        fail(f"--mus are finite numbers separated by commas; received {text!r}. Try --mus=-1,0.5.")
+    return shares
 
 
 def _check(source: Teacher) -> None:
@@ -166,7 +179,8 @@ def _report(
             ],
         }
         if follow:
-            # At μ = 0 and 1 the Hessian has nothing but zeros to push along.
+            # At a non-strict saddle, such as a minimum split at μ = 0 or 1, the least eigenvalue is zero: there is no direction
+            # along which a push is known to leave.
             pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
             directions = [least_direction(wide, points[i])[1] for i in pushed]
 
@@ -216,9 +230,7 @@ def _report(
 
 
 def _print(report: dict[str, Any]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     point = report["point"]
@@ -232,7 +244,7 @@ def _print(report: dict[str, Any]) -> None:
             f"eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
         )
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        table = new_table()
         for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
             table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
         for s in row["splits"]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.claims import fail
-from understudy.commands.fit import check_start, make_task, parse_seeds
+from understudy.commands.fit import check_start, make_task
+from understudy.commands.options import check_out, parse_seeds
+from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,7 +40,7 @@ def sweep(
 
     Example: `understudy sweep --teacher 9-16 --student 8 --seeds 20 --out results/regimes`
     """
-    from understudy.store import Store
+    from understudy.store import Store, configuration_hash
     from understudy.sweeps import run
 
     begun = time.perf_counter()
@@ -53,6 +55,7 @@ def sweep(
         [_number(x, "--init-std") for x in init_std.split(",")],
         tolerance,
     )
+    check_out(out)
     store = Store(out)
     try:
         result = _with_progress(
@@ -84,7 +87,7 @@ def sweep(
     if rows:
         from understudy.plots.sweep import draw_sweep
 
-        paths = draw_sweep(rows, out)
+        paths = draw_sweep(rows, out / f"sweep-{configuration_hash({'cells': cells})}")
         if not json_:
             typer.echo("Figure: " + ", ".join(str(p) for p in paths))
     if failed:
@@ -174,10 +177,11 @@ def _number(text: str, option: str) -> float:
 
 
 def summarise_cell(cell: dict[str, Any], data: xr.Dataset) -> dict[str, Any]:
-    """What a cell's runs ended in: counts by label, best loss, worst gradient norm."""
+    """What a cell's runs ended in: counts by label, best loss (None if no run has one), worst gradient norm."""
     from understudy.summaries import summarise
 
     lines = summarise(data, cell)
+    losses = [float(loss) for loss in data["loss"].values if not math.isnan(loss)]
     return {
         **{k: cell[k] for k in ("activation", "teacher", "student", "dim", "outgoing", "init", "init_std")},
         "runs": int(data.sizes["seed"]),
@@ -185,7 +189,7 @@ def summarise_cell(cell: dict[str, Any], data: xr.Dataset) -> dict[str, Any]:
             {"kind": x.kind, "label": x.label, "count": x.count, "loss": x.loss, "theory": x.predicted_loss}
             for x in lines
         ],
-        "best_loss": float(data["loss"].values.min()),
+        "best_loss": min(losses, default=None),
         "largest_gradient_norm": float(data["gradient_norm"].values.max()),
     }
 
@@ -230,7 +234,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
             str(row["student"]),
             str(row["dim"]),
             ends + (f", {more} more kinds" if more > 0 else ""),
-            f"{row['best_loss']:.9f}",
+            "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
             f"≤ {row['largest_gradient_norm']:.0e}",
         )
     console = Console()

@@ -1,7 +1,5 @@
-"""Fetch MNIST into the cache."""
+"""Find MNIST, or fetch it into the cache, and say where it is."""
 
-from understudy.compilation import cache_directory
 from understudy.data.mnist import mnist
 
-mnist(fetch=True)
-print(f"MNIST is in {cache_directory() / 'data' / 'mnist'}, verified.")
+print(f"MNIST is in {mnist(fetch=True).place}, verified.")

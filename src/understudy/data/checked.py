@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,23 +13,31 @@ import numpy as np
 
 from understudy.data.errors import WrongDataError
 
+UNREADABLE = (OSError, EOFError, LookupError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+"""What NumPy, zipfile and gzip raise for a file that is damaged, or of another kind: every one was met by flipping bits.
+
+RuntimeError is how zipfile says that it has no way to unpack: a method it does not know, a password it was not given.
+"""
+
 
 @dataclass(frozen=True)
 class Images:
-    """Images (N, height, width) or (N, height, width, 3) and labels (N,), unsigned bytes, to train and to test."""
+    """Images (N, height, width) or (N, height, width, 3) and labels (N,), unsigned bytes, to train and to test; and where they were found."""
 
     x_train: np.ndarray
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+    place: Path
 
 
 def read_npz(file: Path, parts: Sequence[str]) -> dict[str, np.ndarray]:
     """These arrays of an npz file."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        # Opened here: NumPy leaves a damaged archive open that it has opened itself.
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             return {part: stored[part] for part in parts}
-    except (KeyError, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise WrongDataError(f"{file} is no npz file with the arrays {', '.join(parts)} ({error}).") from error
 
 

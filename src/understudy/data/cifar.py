@@ -34,7 +34,7 @@ def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Im
             continue
         if verified:
             verify(arrays, CONTENT, "CIFAR-10", place)
-        return Images(**arrays)
+        return Images(**arrays, place=place)
     looked = ", ".join(str(p) for p in places) or "nowhere, for UNDERSTUDY_DATA is not set"
     raise MissingDataError(
         f"CIFAR-10 is not there; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with cifar10_12k.npz (arrays {', '.join(CONTENT)}) or with the binary "

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.compilation import cache_directory
-from understudy.data.checked import Images, read_npz, verify
+from understudy.data.checked import UNREADABLE, Images, read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
 
 MIRRORS = (
@@ -68,7 +68,7 @@ def mnist(
         arrays = _read(place)
         if arrays is not None:
             verify(arrays, CONTENT, "MNIST", place)
-            return Images(**arrays)
+            return Images(**arrays, place=place)
     if not fetch:
         looked = ", ".join(str(p) for p in places)
         raise MissingDataError(
@@ -82,7 +82,7 @@ def mnist(
     arrays = _read(cache)
     assert arrays is not None
     verify(arrays, CONTENT, "MNIST", cache)
-    return Images(**arrays)
+    return Images(**arrays, place=cache)
 
 
 def _read(place: Path) -> dict[str, np.ndarray] | None:
@@ -108,7 +108,7 @@ def _read_idx(file: Path) -> np.ndarray:
         if raw[:3] != b"\x00\x00\x08":
             raise ValueError(f"it begins with {raw[:4].hex()}")
         return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
-    except (OSError, EOFError, ValueError, IndexError) as error:
+    except UNREADABLE as error:
         raise WrongDataError(
             f"{file} is no IDX file of unsigned bytes ({error}). Delete it and fetch it again."
         ) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, colours, house_style, save
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, out: Path) -> list[Path]:
-    """Draw cells beside each other: lowest layer's recovery, loss, and what became of every student."""
+def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, stem: Path) -> list[Path]:
+    """Draw cells beside each other and save as `stem`.png and .svg: lowest layer's recovery, loss, and what became of every student."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -31,12 +31,13 @@ def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], thres
             recovery_by_epoch(left, cells, results, threshold)
         losses(middle, cells, results)
         l_shape(right, cells[-1], results[-1])
-        return save(figure, out / "align")
+        return save(figure, stem)
 
 
-def overs(cells: Sequence[Experiment]) -> list[float]:
-    """The different degrees of over-parameterisation, rising: one colour each."""
-    return sorted({c.over for c in cells})
+def _coloured(cells: Sequence[Experiment]) -> list[tuple[Any, float]]:
+    """The different degrees of over-parameterisation, rising, each after a colour of its own."""
+    overs = sorted({c.over for c in cells})
+    return list(zip(colours(len(overs)), overs, strict=True))
 
 
 def recovery_by_polarity(
@@ -45,7 +46,7 @@ def recovery_by_polarity(
     """Fig. 10 of Tian 2020: dotted after 5 epochs, solid at the end, with 95 % intervals over seeds."""
     from understudy.layers import recovery_interval
 
-    for colour, over in zip(COLOURS, overs(cells), strict=False):
+    for colour, over in _coloured(cells):
         mine = sorted((c.polarity, i) for i, c in enumerate(cells) if c.over == over)
         p = [polarity for polarity, _ in mine]
         rows = [results[i] for _, i in mine]
@@ -61,7 +62,7 @@ def recovery_by_polarity(
 
 def recovery_by_epoch(axes: Any, cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float) -> None:
     """Share of teachers recovered against time, one curve a cell."""
-    for colour, over in zip(COLOURS, overs(cells), strict=False):
+    for colour, over in _coloured(cells):
         for cell, rows in zip(cells, results, strict=True):
             if cell.over == over:
                 share = 100 * (rows["best_of_teacher_1"].values > threshold).mean(axis=(0, 2))
@@ -73,7 +74,7 @@ def recovery_by_epoch(axes: Any, cells: Sequence[Experiment], results: Sequence[
 def losses(axes: Any, cells: Sequence[Experiment], results: Sequence[xr.Dataset]) -> None:
     """Median evaluation loss against time: colours for the width, dashes for the polarity."""
     polarities = sorted({c.polarity for c in cells})
-    for colour, over in zip(COLOURS, overs(cells), strict=False):
+    for colour, over in _coloured(cells):
         for cell, rows in zip(cells, results, strict=True):
             if cell.over == over:
                 dash = DASHES[polarities.index(cell.polarity) % len(DASHES)]
@@ -87,9 +88,9 @@ def losses(axes: Any, cells: Sequence[Experiment], results: Sequence[xr.Dataset]
         axes.legend(fontsize=8)
 
 
-def l_shape(axes: Any, cell: Experiment, rows: xr.Dataset, epoch: int = -1) -> None:
-    """Fig. 7 of Tian 2020: every student's best correlation and fan-out norm; seeds in colours."""
-    best, norms = rows["best_of_student_1"].values[:, epoch], rows["fan_out_1"].values[:, epoch]
+def l_shape(axes: Any, cell: Experiment, rows: xr.Dataset) -> None:
+    """Fig. 7 of Tian 2020: every student's best correlation and fan-out norm at the end; seeds in colours."""
+    best, norms = rows["best_of_student_1"].values[:, -1], rows["fan_out_1"].values[:, -1]
     for i, (x, y) in enumerate(zip(best, norms, strict=True)):
         axes.plot(x, y, ".", color=COLOURS[i % len(COLOURS)], ms=4, alpha=0.6, mew=0)
     axes.set(

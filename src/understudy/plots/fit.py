@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from understudy.plots.neurons import order_of_neurons
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, colours, house_style, save
 from understudy.store import configuration_hash
 from understudy.summaries import Line, summarise
 
@@ -35,7 +35,7 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
         top, bottom = halves
         panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
         _losses(panels[0], rows, lines)
-        for panel, line, colour in zip(panels[1:], shown, COLOURS, strict=False):
+        for panel, line, colour in zip(panels[1:], shown, colours(len(lines))[: len(shown)], strict=True):
             image = _correlations(panel, rows, line, colour)
         top.colorbar(image, ax=list(panels[1:]), label="correlation of student and teacher", shrink=0.9)
         _trajectories(bottom, rows, lines[0])
@@ -43,7 +43,7 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
 
 
 def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
-    for line, colour in zip(lines, COLOURS * 3, strict=False):
+    for line, colour in zip(lines, colours(len(lines)), strict=True):
         seeds = rows["seed"].values[list(line.rows)]
         losses = rows["loss"].values[list(line.rows)]
         marker = "o" if line.kind == "minimum" else "X"
@@ -60,7 +60,7 @@ def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
     axes.legend(loc="best", fontsize=8.5)
 
 
-def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: str) -> Any:
+def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: Any) -> Any:
     correlation = rows["student_teacher"].values[line.first]
     sign = np.sign(correlation[np.arange(len(correlation)), np.abs(correlation).argmax(axis=1)])
     students, teachers = order_of_neurons(correlation)

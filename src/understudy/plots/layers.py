@@ -10,8 +10,8 @@ import numpy as np
 from understudy.plots.style import COLOURS, house_style, save
 
 
-def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], out: Path) -> list[Path]:
-    """Draw and save, one row of panels a hidden layer."""
+def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], stem: Path) -> list[Path]:
+    """Draw and save as `stem`.png and .svg, one row of panels a hidden layer."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -26,7 +26,7 @@ def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], out: 
             figure.colorbar(image, ax=axes[0], shrink=0.85)
             _spectra(axes[1], arrays[f"K{number}"], gram, row)
             _forces(axes[2], arrays[f"Z{number}"], arrays[f"attraction{number}"], arrays[f"repulsion{number}"], row)
-        return save(figure, Path(out) / "layers")
+        return save(figure, stem)
 
 
 def _spectra(axes: Any, plain: np.ndarray, activated: np.ndarray, row: dict[str, Any]) -> None:

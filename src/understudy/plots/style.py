@@ -38,10 +38,19 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def colours(count: int) -> list[Any]:
+    """As many different colours: the palette's first ones, or steps of viridis where there are more than it has."""
+    if count <= len(COLOURS):
+        return list(COLOURS[:count])
+    import matplotlib as mpl
+
+    return [mpl.colormaps["viridis"](0.95 * i / (count - 1)) for i in range(count)]
+
+
 def save(figure: Any, stem: Path) -> list[Path]:
-    """Write PNG and SVG beside each other."""
+    """Write `stem`.png and `stem`.svg beside each other; a dot in the name is part of it."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "svg")]
     figure.savefig(paths[0])
     figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
     figure.savefig(paths[1], metadata={"Date": None})

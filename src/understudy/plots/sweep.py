@@ -11,39 +11,75 @@ import numpy as np
 from understudy.plots.style import COLOURS, house_style, save
 
 MOST_LABELS = 6
+MOST_COLUMNS = 6
+OTHER = "#BBBBBB"
 
 
-def draw_sweep(rows: Sequence[dict[str, Any]], out: Path) -> list[Path]:
-    """One column a pair (activation, width): share of runs by solution above, losses below; both against k."""
+def draw_sweep(rows: Sequence[dict[str, Any]], stem: Path) -> list[Path]:
+    """One column for all cells that differ in k only: share of runs by solution above, losses below; both against k; saved as `stem`.png and .svg."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
-    panels = sorted({(r["activation"], r["student"], r["outgoing"], r["init"], r["init_std"]) for r in rows})[:6]
+    columns = group_by_column(rows)
+    shown = dict(list(columns.items())[:MOST_COLUMNS])
     totals: dict[str, int] = {}
     for row in rows:
         for p in row["points"]:
             name = _family(p["label"], row["student"])
             totals[name] = totals.get(name, 0) + p["count"]
-    names = sorted(totals, key=lambda x: -totals[x])[:MOST_LABELS]
-    colours = dict(zip(names, COLOURS, strict=False))
+    names = sorted(totals, key=lambda x: -totals[x])
+    colours = dict(zip(names[:MOST_LABELS], COLOURS, strict=False))
     with house_style():
-        figure = Figure(figsize=(1.5 + 4.2 * len(panels), 7), layout="constrained")
-        axes = figure.subplots(2, len(panels), squeeze=False, sharex="col")
-        for column, key in enumerate(panels):
-            chosen = [
-                r for r in rows if (r["activation"], r["student"], r["outgoing"], r["init"], r["init_std"]) == key
-            ]
-            chosen.sort(key=lambda r: (r["teacher"], r["dim"]))
-            _shares(axes[0, column], chosen, colours)
-            _losses(axes[1, column], chosen, colours)
-            axes[1, column].xaxis.set_major_locator(MaxNLocator(integer=True))
-            axes[0, column].set_title(f"{key[0]}, {key[1]} students")
+        figure = Figure(figsize=(1.5 + 4.2 * len(shown), 7), layout="constrained")
+        axes = figure.subplots(2, len(shown), squeeze=False, sharex="col")
+        for (above, below), (title, chosen) in zip(axes.T, shown.items(), strict=True):
+            _shares(above, chosen, colours)
+            _losses(below, chosen, colours)
+            below.xaxis.set_major_locator(MaxNLocator(integer=True))
+            above.set_title(title)
         axes[0, 0].set_ylabel("share of runs")
         axes[1, 0].set_ylabel("loss")
         handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+        if len(names) > MOST_LABELS:
+            handles.append(Patch(color=OTHER, label=f"{len(names) - MOST_LABELS} others"))
         figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
-        return save(figure, Path(out) / "sweep")
+        if len(columns) > len(shown):
+            first = list(columns)[MOST_COLUMNS].replace("\n", ", ")
+            figure.supxlabel(
+                f"{len(columns) - MOST_COLUMNS} of {len(columns)} columns are left out, from “{first}” on; --json has them all.",
+                fontsize=9,
+            )
+        return save(figure, stem)
+
+
+def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Cells that differ in k only, under a title that says in what else cells of this sweep differ; k rises."""
+    titles = [
+        {
+            "activation": row["activation"],
+            "student": f"{row['student']} students",
+            "dim": _dimension(row, rows),
+            "outgoing": f"outgoing {row['outgoing']}",
+            "init": row["init"],
+            "init_std": f"std {row['init_std']:g}",
+        }
+        for row in rows
+    ]
+    varying = [name for name in ("dim", "outgoing", "init", "init_std") if len({t[name] for t in titles}) > 1]
+    columns: dict[str, list[dict[str, Any]]] = {}
+    for row, words in zip(rows, titles, strict=True):
+        first, second = f"{words['activation']}, {words['student']}", ", ".join(words[name] for name in varying)
+        columns.setdefault(f"{first}\n{second}".strip(), []).append(row)
+    return {title: sorted(chosen, key=lambda r: r["teacher"]) for title, chosen in columns.items()}
+
+
+def _dimension(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+    """The input dimension as a number or as k + a number, whichever takes fewer values in this sweep."""
+    beyond = {r["dim"] - r["teacher"] for r in rows}
+    if len(beyond) < len({r["dim"] for r in rows}):
+        return f"d = k + {row['dim'] - row['teacher']}"
+    return f"d = {row['dim']}"
 
 
 def _family(label: str, student: int) -> str:
@@ -68,7 +104,7 @@ def _shares(axes: Any, rows: list[dict[str, Any]], colours: dict[str, str]) -> N
             bottom += share
     rest = 1 - bottom
     if np.any(rest > 1e-9):
-        axes.bar(k, rest, bottom=bottom, color="#BBBBBB", width=0.8)
+        axes.bar(k, rest, bottom=bottom, color=OTHER, width=0.8)
     axes.set_ylim(0, 1)
 
 
@@ -78,7 +114,7 @@ def _losses(axes: Any, rows: list[dict[str, Any]], colours: dict[str, str]) -> N
         for p in row["points"]:
             name = _family(p["label"], row["student"])
             marker = "o" if p["kind"] == "minimum" else "X"
-            axes.plot(row["teacher"], p["loss"], marker, color=colours.get(name, "#BBBBBB"), ms=5)
+            axes.plot(row["teacher"], p["loss"], marker, color=colours.get(name, OTHER), ms=5)
             if p["theory"] is not None:
                 theory[row["teacher"]] = p["theory"]
     if theory:

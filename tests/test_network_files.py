@@ -1,0 +1,74 @@
+"""Networks out of stored fits: the best run, and only weights that are those of the input."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+from understudy.cli import app
+from understudy.commands.sources import read_result
+from understudy.network_files import BadNetworkError, read_data, read_network
+from understudy.store import Store
+
+
+def stored(directory, losses, **configuration):
+    """A file as `understudy fit` stores it: a student of one neuron and two inputs for each loss."""
+    count = len(losses)
+    rows = xr.Dataset(
+        {
+            "incoming": (("seed", "student", "dim"), np.ones((count, 1, 2))),
+            "outgoing": (("seed", "student"), np.ones((count, 1))),
+            "loss": ("seed", losses),
+        },
+        coords={"seed": range(count)},
+    )
+    return Store(directory).save({"kind": "fit", "activation": "relu", **configuration}, rows)
+
+
+def test_a_run_without_a_loss_is_not_the_best(tmp_path):
+    file = stored(tmp_path, [0.3, np.nan, 0.1, 0.2])
+    assert read_network(file).configuration["seed"] == 2
+    assert read_network(file, 1).configuration["seed"] == 1
+
+
+def test_where_no_run_has_a_loss_none_is_best(tmp_path):
+    file = stored(tmp_path, [np.nan, np.nan])
+    with pytest.raises(BadNetworkError, match=r"no best run: the losses of its seeds \[0, 1\].*--seed"):
+        read_network(file)
+    assert read_network(file, 1).configuration["seed"] == 1
+
+
+def test_weights_in_a_span_are_no_weights_of_the_input(tmp_path):
+    assert read_network(stored(tmp_path, [0.1], dim=2)).network.dim == 2
+    file = stored(tmp_path, [0.1], dim=100)
+    with pytest.raises(BadNetworkError, match=r"input dimension 100 .* in the 2 dimensions .* --dim 2 or less"):
+        read_network(file)
+    assert read_network(file, in_span=True).network.dim == 2
+
+
+@pytest.mark.parametrize("command", ["merge", "layers"])
+def test_commands_that_need_weights_of_the_input_refuse_others(command, tmp_path):
+    done = CliRunner().invoke(app, [command, str(stored(tmp_path, [0.1], dim=100))])
+    assert done.exit_code == 2
+    assert "--dim 2 or less" in done.output
+
+
+def test_splitting_needs_no_weights_of_the_input(tmp_path):
+    file = stored(tmp_path, [0.1], dim=100, teacher=1, student=1, outgoing="trained")
+    teacher, student, _ = read_result(file, None)
+    assert teacher.dim == student.dim == 2
+
+
+def test_a_damaged_archive_or_another_file_is_explained(tmp_path):
+    file = tmp_path / "network.npz"
+    np.savez_compressed(file, W1=np.ones((30, 2)), W2=np.ones((1, 30)), inputs=np.ones((50, 2)))
+    sound = file.read_bytes()
+    middle = sound.index(b"PK\x03\x04", 4) + 60  # in the second array
+    file.write_bytes(sound[:middle] + bytes([sound[middle] ^ 0xFF]) * 8 + sound[middle + 8 :])
+    one = tmp_path / "one.npy"
+    np.save(one, np.ones((3, 2)))
+    for broken in (file, one):
+        with pytest.raises(BadNetworkError, match="cannot be read as an archive"):
+            read_network(broken)
+    with pytest.raises(BadNetworkError, match="cannot be read as data"):
+        read_data(file)
