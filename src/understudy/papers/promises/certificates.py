@@ -38,6 +38,13 @@ NAMES = (
     "sphere, correlation",
 )
 
+WITHOUT_SADDLES = ("regularised, relu",)
+"""Kinds of tasks without strict saddles where there are derivatives.
+
+With two layers and ReLU ∂L/∂w = 0 makes the residuals' part of the Hessian ∓2λŵ between w and its outgoing weight, ŵ = w/‖w‖; with
+the penalty's 2λ that is 2λ[[I, ∓ŵ], [∓ŵᵀ, 1]] ≥ 0, and 2JᵀJ/N comes on top.
+"""
+
 
 def compare(kind: str, count: int, seed: int, tell: Callable[[float], None]) -> list[dict[str, Any]]:
     """`count` random critical points of that kind of task: the certificate's verdict and the reference's, point by point."""
@@ -125,7 +132,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         equal("wrong verdicts", 0, sum(c["wrong"] for c in outcomes.values())),
         at_least("points of each kind of task", [sum(c.values()) for c in outcomes.values()], bound=settings["points"]),
         at_least("minima of each kind of task", [c["minimum"] for c in truths.values()], bound=1),
-        at_least("strict saddles of each kind of task", [c["strict saddle"] for c in truths.values()], bound=1),
+        at_least(
+            "strict saddles of each kind of task that has any",
+            [c["strict saddle"] for kind, c in truths.items() if kind not in WITHOUT_SADDLES],
+            bound=1,
+        ),
         at_most("share left undecided by the certificate, of each kind of task", shares["undecided"], bound=0.1),
         at_most("share that the reference cannot tell, of each kind of task", shares["unclear"], bound=0.1),
         at_most("gradient norm of the points, by the plain losses", gradients, bound=1e-9),
