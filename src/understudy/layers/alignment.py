@@ -46,11 +46,6 @@ class Alignment:
         return self.correlations.max(axis=0)
 
     @property
-    def teacher_of_student(self) -> np.ndarray:
-        """Which teacher that is."""
-        return self.correlations.argmax(axis=0)
-
-    @property
     def mean(self) -> float:
         """ρ_mean: the mean over teachers of their best correlation (Fig. 13)."""
         return float(self.best_of_teacher.mean())
