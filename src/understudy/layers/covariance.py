@@ -1,4 +1,4 @@
-"""The loss in terms of hidden covariances: Prop. 3 and 5 of attraction-repulsion.
+"""The loss in terms of hidden covariances: Prop. 3 and 5 of Jacot et al. 2022.
 
 For a positively homogeneous σ the loss depends on the hidden layers only through K_ℓ = Z_ℓᵀZ_ℓ and
 K^σ_ℓ = (Z^σ_ℓ)ᵀZ^σ_ℓ (N × N):

@@ -1,4 +1,4 @@
-"""The loss in terms of hidden representations: Prop. 1 of attraction-repulsion.
+"""The loss in terms of hidden representations: Prop. 1 of Jacot et al. 2022.
 
 With Z = (Z_1, …, Z_L), Z_ℓ of shape n_ℓ × N, and Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ),
 
