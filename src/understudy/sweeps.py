@@ -186,7 +186,7 @@ def run(
     sweep.report()
     if pending:
         if cluster is None and scheduler_file is None:
-            client = _local_client(min(workers or _cpu_count(), len(pending)))
+            client = _local_client(min(workers or core_count(), len(pending)))
         else:
             client = _remote_client(cluster, scheduler_file)
         with client as connected, _probe(store) as probe:
@@ -328,7 +328,8 @@ def _probe(store: Store) -> Iterator[Path]:
         probe.unlink(missing_ok=True)
 
 
-def _cpu_count() -> int:
+def core_count() -> int:
+    """How many cores this process may use."""
     from dask.system import CPU_COUNT  # counts what a container or an affinity mask leaves us
 
     return int(CPU_COUNT)
