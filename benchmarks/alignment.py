@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from understudy.aligning import Experiment, Problem, draw, schedule
-from understudy.aligning.runs import default_workers, optimizer_of, squared_error, watch
+from understudy.aligning.runs import optimizer_of, squared_error, watch
 from understudy.dynamics.sgd import Trainer
 from understudy.layers.streaming import refer
+from understudy.sweeps import core_count
 
 CASES = ((1.0, 3.0, 6.0), (10.0, 1.2, 2.5))
 """Over-parameterisation, the ratio that is required and the ratio aimed at."""
@@ -63,7 +64,7 @@ def compare(over: float) -> tuple[float, float, float]:
         batch=experiment.batch,
         steps=experiment.steps,
         own=True,
-        workers=default_workers(),
+        workers=core_count(),
     )
     training = trainer.begin([p.start for p in problems])
     references = [refer(p.teacher, jnp.asarray(p.evaluation)) for p in problems]
@@ -88,7 +89,7 @@ def compare(over: float) -> tuple[float, float, float]:
 def main() -> None:
     console = Console(width=150)
     table = Table(
-        title=f"SGD, 20 teachers, 100 inputs, 50 outputs, 1,000 batches of 16, float64, {SEEDS} seeds, {default_workers()} workers"
+        title=f"SGD, 20 teachers, 100 inputs, 50 outputs, 1,000 batches of 16, float64, {SEEDS} seeds, {core_count()} workers"
     )
     for column in (
         "students",

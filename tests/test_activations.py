@@ -150,3 +150,10 @@ def test_from_function_differentiates():
     for ours, exact in zip(sine.derivatives(jnp.asarray(x)), expected, strict=True):
         np.testing.assert_allclose(ours, exact, rtol=1e-14, atol=1e-15)
     assert len(sine.derivatives(jnp.asarray(x), 2)) == 3
+
+
+@pytest.mark.parametrize("name", ["relu", "abs", "linear", "erf"])
+def test_numpy_arrays_are_activated_alike(name):
+    found = activations.activate(name, X)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, np.asarray(get(name)(X)))

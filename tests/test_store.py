@@ -114,13 +114,11 @@ def test_refuses_a_file_as_directory(tmp_path):
 def test_saves_and_loads_every_bit(tmp_path):
     store = Store(tmp_path / "deep" / "store")
     assert not store.directory.exists()
-    assert store.status(CONFIGURATION) == "missing"
     assert store.load(CONFIGURATION) is None
     given = example()
     path = store.save(CONFIGURATION, given)
     assert path == store.path(CONFIGURATION)
     assert path.name == f"fit-{configuration_hash(CONFIGURATION)}.nc"
-    assert store.status(CONFIGURATION) == "stored"
     assert_same(store.load(CONFIGURATION), given)
     assert_same(store.open(path.name), given)
     assert list(store.entries()) == [json.loads(canonical_json(CONFIGURATION))]
@@ -153,7 +151,7 @@ def test_a_configuration_may_be_large(tmp_path):
     configuration = {"weights": np.arange(50_000) / 7}
     store = Store(tmp_path)
     store.save(configuration, xr.Dataset({"x": 1.0}))
-    assert store.status(configuration) == "stored"
+    assert store.load(configuration) is not None
 
 
 def test_refuses_a_dataset_that_would_come_back_different(tmp_path, monkeypatch):
@@ -185,8 +183,6 @@ def test_damage_is_noticed_and_redone(tmp_path, caplog, damage):
     else:
         os.replace(store.save({"kind": "fit"}, example()), path)
     broken = path.read_bytes()
-    assert store.status(CONFIGURATION) == "damaged"
-    assert path.exists(), "status touches nothing"
     assert list(store.entries()) == []
     if damage != "other":
         with pytest.raises(DamagedFileError, match=path.name):
@@ -195,9 +191,9 @@ def test_damage_is_noticed_and_redone(tmp_path, caplog, damage):
         assert store.load(CONFIGURATION) is None
     assert path.name in caplog.text
     assert path.with_name(path.name + ".damaged").read_bytes() == broken
-    assert store.status(CONFIGURATION) == "missing"
-    assert_same(store.compute(CONFIGURATION, lambda _: example()), example())
-    assert store.status(CONFIGURATION) == "stored"
+    assert not path.exists()
+    store.save(CONFIGURATION, example())
+    assert_same(store.load(CONFIGURATION), example())
 
 
 def test_every_flipped_byte_is_noticed(tmp_path):
@@ -207,7 +203,8 @@ def test_every_flipped_byte_is_noticed(tmp_path):
     content = path.read_bytes()
     for position in range(0, len(content), 61):
         path.write_bytes(content[:position] + bytes([content[position] ^ 0x40]) + content[position + 1 :])
-        assert store.status(CONFIGURATION) == "damaged", position
+        with pytest.raises(DamagedFileError):
+            store.open(path)
 
 
 def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
@@ -222,21 +219,7 @@ def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
         with pytest.raises(ImportError, match="no HDF5"):
             store.load(CONFIGURATION)
     assert path.exists()
-    assert store.status(CONFIGURATION) == "stored"
-
-
-def test_compute_computes_once(tmp_path):
-    store = Store(tmp_path)
-    calls = []
-
-    def function(configuration):
-        calls.append(configuration)
-        return example()
-
-    first = store.compute(CONFIGURATION, function)
-    second = store.compute(CONFIGURATION, function)
-    assert calls == [json.loads(canonical_json(CONFIGURATION))]
-    assert first.identical(second)
+    assert_same(store.load(CONFIGURATION), example())
 
 
 def test_a_failed_save_keeps_the_old_result_and_leaves_nothing(tmp_path, monkeypatch):
@@ -296,8 +279,8 @@ def test_kill_9_while_saving_leaves_a_sound_store(tmp_path):
         assert writer.returncode == -signal.SIGKILL
         assert_sound(tmp_path, min(reported, 12))
     store = Store(tmp_path)
-    store.compute({"i": 3}, lambda _: pytest.fail("it was stored"))
-    store.compute({"i": 12}, lambda _: xr.Dataset({"x": 12.0}))
+    assert store.load({"i": 3}) is not None
+    store.save({"i": 12}, xr.Dataset({"x": 12.0}))
 
 
 @pytest.mark.thorough

@@ -18,6 +18,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
@@ -287,6 +288,14 @@ def get(activation: str | Activation) -> Activation:
     if activation not in _CACHE:
         _CACHE[activation] = _build(activation)
     return _CACHE[activation]
+
+
+def activate(activation: str | Activation, values: np.ndarray) -> np.ndarray:
+    """σ of a NumPy array; piecewise linear ones without JAX, which would compile anew for every shape."""
+    sigma = get(activation)
+    if isinstance(sigma, PiecewiseLinear):
+        return sigma.slope * values + sigma.kink * np.abs(values)
+    return np.asarray(sigma(values))
 
 
 def _build(name: str) -> Activation:

@@ -17,7 +17,6 @@ from understudy.networks import TwoLayer
 from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
 from understudy.points.certificate import certify_in_span
 from understudy.points.sphere_structure import sphere_structure
-from understudy.points.structure import Structure as _Structure
 from understudy.tasks.population import Population
 from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Task
@@ -142,7 +141,7 @@ def fit_each(
 def _explain(task: Task, parameters: Any) -> Structure:
     if isinstance(task, Population):
         return structure(task, parameters)
-    return sphere_structure(task, parameters) if isinstance(task, Sphere) else _Structure("", (), 0.0)
+    return sphere_structure(task, parameters) if isinstance(task, Sphere) else Structure("", (), 0.0)
 
 
 def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:

@@ -127,8 +127,8 @@ def _ragged(rows: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([np.concatenate([np.asarray(r, float), np.full(width - len(r), np.nan)]) for r in rows])
 
 
-class FitResults:
-    """The seeds of one configuration that are done, kept in one file of a store; several processes may add to it."""
+class SeedRows:
+    """Rows of the seeds of one configuration that are done, kept in one file of a store; several processes may add to it."""
 
     def __init__(self, store: Store, configuration: Mapping[str, Any]):
         self.store, self.configuration = store, dict(configuration)

@@ -28,11 +28,11 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 import xarray as xr
@@ -262,16 +262,6 @@ class Store:
                 pass
             return None
 
-    def status(self, configuration: Mapping[str, Any]) -> Literal["missing", "damaged", "stored"]:
-        """What `load` would find; touches nothing."""
-        try:
-            self._read_result(self.path(configuration), configuration)
-        except FileNotFoundError:
-            return "missing"
-        except DamagedFileError:
-            return "damaged"
-        return "stored"
-
     def open(self, path: str | os.PathLike[str]) -> xr.Dataset:
         """The result in one file, in memory, checked; a relative `path` is one inside the store.
 
@@ -288,17 +278,6 @@ class Store:
                     yield configuration
             except (DamagedFileError, FileNotFoundError):
                 continue
-
-    def compute(self, configuration: Mapping[str, Any], function: Callable[[dict[str, Any]], xr.Dataset]) -> xr.Dataset:
-        """The stored result of `configuration`; without one, `function(configuration)` is computed and stored.
-
-        `function` gets the configuration in JSON's types, as it is hashed: nothing that the hash does not know can
-        influence the result. The first call returns what a later one will: the dataset as read from its file.
-        """
-        dataset = self.load(configuration)
-        if dataset is None:
-            dataset = _read(self.save(configuration, function(json.loads(canonical_json(configuration)))))
-        return dataset
 
     def _read_result(self, path: Path, configuration: Mapping[str, Any]) -> xr.Dataset:
         dataset = _read(path)

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.dynamics.sgd import Trainer, adam, sgd, train
+from understudy.dynamics.optimizers import adam, sgd
+from understudy.dynamics.sgd import Trainer, train
 
 
 def cost(network, x, y):

@@ -66,21 +66,3 @@ def test_uniform_starts_are_uniform_and_belong_to_their_seed():
     # On the sphere in three dimensions every coordinate is uniform on [-1, 1] (Archimedes).
     assert kstest(rows[:, :, 0].ravel(), "uniform", args=(-1, 2)).pvalue > 1e-4
     np.testing.assert_array_equal(starts.uniform_sphere(task, [7]).incoming[0], rows[7])
-
-
-@pytest.mark.parametrize("dim", [2, 3, 6])
-def test_split_cone_starts_are_uniform_in_their_cones(dim):
-    task = Sphere(np.eye(2, dim), 2)
-    rows = np.asarray(starts.split_cone(task, 300, 0.75).incoming)
-    own = rows[:, [0, 1], [0, 1]]
-    assert own.min() > 0.75
-    assert np.abs(np.linalg.norm(rows, axis=2) - 1).max() < 1e-14
-    if dim == 3:
-        assert kstest(own.ravel(), "uniform", args=(0.75, 0.25)).pvalue > 1e-4
-
-
-def test_bad_split_cones_are_explained():
-    with pytest.raises(ValueError, match=r"\[0, 1\)"):
-        starts.split_cone(Sphere(np.eye(2), 2), 1, 1.0)
-    with pytest.raises(ValueError, match="cannot split"):
-        starts.split_cone(Sphere(np.eye(2), 3), 1, 0.5)

@@ -1,10 +1,10 @@
-"""Two-layer networks: shapes and the forward pass."""
+"""Two-layer and deep networks: shapes and the forward pass."""
 
 import jax
 import numpy as np
 import pytest
 
-from understudy import TwoLayer
+from understudy import Deep, TwoLayer
 
 
 def test_the_forward_pass_is_the_sum_over_neurons():
@@ -37,3 +37,17 @@ def test_a_batch_goes_through_vmap():
     outputs = jax.vmap(lambda network: network(x, "erf"))(batch)
     one = TwoLayer(batch.incoming[2], batch.outgoing[2])
     np.testing.assert_allclose(outputs[2], one(x, "erf"), rtol=1e-13)
+
+
+def test_layers_of_a_deep_network_are_its_hidden_activations_and_outputs():
+    network = Deep.glorot([4, 3, 5, 2], seed=0, bias=0.5)
+    x = np.random.default_rng(3).normal(size=(6, 4))
+    first, second, last = (np.asarray(w) for w in network.weights)
+    a, b, c = (np.asarray(bias) for bias in network.biases)
+    expected = [np.maximum(x @ first.T + a, 0)]
+    expected.append(np.maximum(expected[0] @ second.T + b, 0))
+    expected.append(expected[1] @ last.T + c)
+    found = network.layers(jax.numpy.asarray(x), "relu")
+    for values, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(network(jax.numpy.asarray(x), "relu"), found[-1])

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from cases import thorough_but
 from understudy.papers import claims_of
 from understudy.papers.claim import Progress
+from understudy.papers.tight_balance.cone_starts import failures
 from understudy.tasks.sphere import Sphere
 from understudy.theory import split_cone
 
@@ -53,4 +54,4 @@ def test_lemma_32_has_a_counterexample():
     start = split_cone.worst_start(degree, n, k, counter["over"] * split_cone.bound(degree), counter["lean"])
     assert np.diagonal(start).min() > split_cone.ROOT_HALF + split_cone.bound(degree)
     task = Sphere(np.eye(k), n, activation=f"hermite:{degree}", repulsion=1 / n)
-    assert split_cone.failures(task, start[None]).tolist() == [True]
+    assert failures(task, start[None]).tolist() == [True]

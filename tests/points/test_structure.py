@@ -1,4 +1,4 @@
-"""Labels of constructed students, as DESIGN.md writes them."""
+"""Labels of constructed students, as "3-copy-1-average" and "perturbed-8-copy"."""
 
 import numpy as np
 import pytest

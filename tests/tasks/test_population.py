@@ -372,14 +372,17 @@ def test_the_hessian_near_parallel_rectifiers_keeps_its_digits():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 
 
-def test_identical_rectifiers_have_a_gradient_but_no_hessian():
-    """The part of the cross block that depends on the side of approach is left out, in every coordinate system."""
+def test_parallel_rectifiers_have_a_gradient_and_a_hessian():
+    """The Hessian there is the limit from any side, and turns with the coordinates."""
     rng = np.random.default_rng(15)
     w, teacher = rng.normal(size=4), Teacher.random(2, 4, "relu", seed=16)
     task = Population(teacher, 2)
     parameters = TwoLayer(np.stack([w, 2 * w]), [0.3, 0.8])
     found = evaluate(task, task.flatten(parameters))
-    assert task.kinks(parameters) == ["students 0 and 1 are parallel: the Hessian does not exist"]
+    assert task.kinks(parameters) == []
+    for step in 1e-8 * rng.normal(size=(3, 10)):
+        nearby = evaluate(task, task.flatten(parameters) + step)
+        np.testing.assert_allclose(found.hessian, nearby.hessian, rtol=0, atol=1e-6)
     # Two parallel rectifiers are one: L(w, 2w; a, b) = L(w; a + 2b).
     single = Population(teacher, 1)
     one = evaluate(single, single.flatten(TwoLayer(w[None], [1.9])))
@@ -399,7 +402,7 @@ def test_a_dead_rectifier_has_a_loss_and_no_gradient():
     found = evaluate(task, task.flatten(dead))
     assert np.isfinite(float(found.loss))
     assert np.all(np.isnan(found.gradient[3:5]))
-    assert task.kinks(dead) == ["student 1 has a zero incoming vector: the gradient does not exist"]
+    assert task.kinks(dead) == ["student 1 has a zero incoming vector, where the loss has a kink"]
     assert Population(task.teacher, 2, activation="erf").kinks(dead) == []
 
 

@@ -4,7 +4,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.layers.streaming import hidden_activations
 from understudy.teachers.half_active import GRID, distinct_rows, half_active
 
 X = 1.5 * np.random.default_rng(0).normal(size=(2000, 12))
@@ -12,7 +11,7 @@ X = 1.5 * np.random.default_rng(0).normal(size=(2000, 12))
 
 def test_nodes_are_distinct_half_active_and_of_falling_strength():
     teacher = half_active([12, 7, 5, 4], X, seed=3, polarity=1.5, standardise=True)
-    *hidden, outputs = (np.asarray(f) for f in hidden_activations(teacher, jnp.asarray(X)))
+    *hidden, outputs = (np.asarray(f) for f in teacher.layers(jnp.asarray(X), "relu"))
     for f, w in zip(hidden, teacher.weights[:2], strict=True):
         np.testing.assert_allclose((f > 0).mean(axis=0), 0.5, atol=1e-3)  # the median is between two samples
         unit = np.asarray(w) / np.linalg.norm(w, axis=1, keepdims=True)

@@ -43,9 +43,3 @@ def test_relu_holds_up_to_its_threshold():
     assert u == pytest.approx(0.94168, abs=1e-5)
     found = assumptions.margins("relu", np.ones(1), np.array([u - 1e-4, u + 1e-4])).second[0]
     assert found[0] > 0 > found[1]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("pair", [("erf", "erf"), ("relu", "relu"), ("erf", "relu")])
-def test_derivative_rule(pair):
-    assert abs(assumptions.derivative_rule_gap(*pair, 1.3, 0.7, 0.4)) < 1e-10

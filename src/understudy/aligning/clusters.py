@@ -10,8 +10,8 @@ import xarray as xr
 
 from understudy import sweeps
 from understudy.aligning.experiment import Experiment
-from understudy.aligning.runs import GROUP, run
-from understudy.results import FitResults
+from understudy.aligning.runs import run, seed_groups
+from understudy.results import SeedRows
 from understudy.store import Store
 
 
@@ -25,11 +25,11 @@ def collect_on_cluster(
     progress: Callable[[sweeps.Progress], None] | None = None,
 ) -> list[xr.Dataset]:
     """Rows of these seeds for every experiment, as `collect` gives and stores them; groups that fail are in the error's message, the others are kept."""
-    keepers = [FitResults(store, e.configuration()) for e in experiments]
+    keepers = [SeedRows(store, e.configuration()) for e in experiments]
     parts = [
         (keeper, {**e.configuration(), "kind": "align-part", "seeds": group})
         for e, keeper in zip(experiments, keepers, strict=True)
-        for group in _groups(keeper.missing(seeds))
+        for group in seed_groups(keeper.missing(seeds))
     ]
     done = sweeps.run(
         train_part,
@@ -63,7 +63,3 @@ def train_part(cell: dict[str, Any]) -> xr.Dataset:
 
     keep_compiled_programs()
     return run(Experiment.of(cell), cell["seeds"], workers=get_worker().state.nthreads)
-
-
-def _groups(seeds: list[int]) -> list[list[int]]:
-    return [seeds[i : i + GROUP] for i in range(0, len(seeds), GROUP)]

@@ -6,7 +6,6 @@ interrupted goes on from its last checkpoint.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -24,8 +23,9 @@ from understudy.dynamics.optimizers import Optimizer, adam, sgd
 from understudy.dynamics.sgd import Trainer, Training
 from understudy.layers.streaming import Reference, measure, refer
 from understudy.networks import Deep
-from understudy.results import FitResults
+from understudy.results import SeedRows
 from understudy.store import Store
+from understudy.sweeps import core_count
 from understudy.tasks.empirical import Empirical
 
 CHECKPOINT = 5
@@ -38,11 +38,6 @@ GROUP = 16
 def squared_error(network: Deep, inputs: Float[Array, "B d"], targets: Float[Array, "B C"]) -> Float[Array, ""]:
     """½ mean ‖f* - f‖² of a ReLU network over a batch (Tian 2020, Eq. 2)."""
     return 0.5 * jnp.mean(jnp.sum((network(inputs, "relu") - targets) ** 2, axis=1))
-
-
-def default_workers() -> int:
-    """One thread a core."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(
@@ -71,7 +66,7 @@ def run(
         batch=e.batch,
         steps=e.steps,
         own=True,
-        workers=default_workers() if workers is None else workers,
+        workers=core_count() if workers is None else workers,
     )
     training = trainer.begin([p.start for p in problems])
     records: list[dict[str, np.ndarray]] = []
@@ -109,11 +104,10 @@ def collect(
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done."""
-    keeper = None if store is None else FitResults(store, experiment.configuration())
+    keeper = None if store is None else SeedRows(store, experiment.configuration())
     waiting = list(seeds) if keeper is None else keeper.missing(seeds)
-    groups = [waiting[i : i + GROUP] for i in range(0, len(waiting), GROUP)]
     found = []
-    for number, group in enumerate(groups):
+    for number, group in enumerate(seed_groups(waiting)):
 
         def tell(share: float, done: int = number * GROUP, count: int = len(group)) -> None:
             if progress is not None:
@@ -129,6 +123,11 @@ def collect(
     stored = keeper.load()
     assert stored is not None
     return stored.sel(seed=list(seeds))
+
+
+def seed_groups(seeds: Sequence[int]) -> list[list[int]]:
+    """The seeds in groups of `GROUP` that are trained together, the last perhaps smaller."""
+    return [list(seeds[i : i + GROUP]) for i in range(0, len(seeds), GROUP)]
 
 
 def train_on(

@@ -136,10 +136,10 @@ def _collect(
 
     from understudy.dynamics import FlowOptions
     from understudy.fitting import fit_each
-    from understudy.results import FitResults, to_dataset
+    from understudy.results import SeedRows, to_dataset
     from understudy.store import Store
 
-    keeper = None if out is None else FitResults(Store(out), configuration)
+    keeper = None if out is None else SeedRows(Store(out), configuration)
     stored = None if keeper is None else keeper.load()
     waiting = numbers if keeper is None else keeper.missing(numbers)
     reused = len(numbers) - len(waiting)

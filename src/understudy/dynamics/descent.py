@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
-from understudy.dynamics.sgd import adam
+from understudy.dynamics.optimizers import adam
 from understudy.tasks.regularised import Regularised
 from understudy.tasks.task import Task
 

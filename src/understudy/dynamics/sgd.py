@@ -21,9 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from understudy.dynamics.optimizers import Optimizer as Optimizer
-from understudy.dynamics.optimizers import adam as adam
-from understudy.dynamics.optimizers import sgd as sgd
+from understudy.dynamics.optimizers import Optimizer
 
 Cost = Callable[[Any, Array, Array], Array]
 """cost(parameters of one network, inputs, targets): the mean cost of a batch, a number."""

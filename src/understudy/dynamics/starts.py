@@ -59,37 +59,6 @@ def uniform_sphere(task: Sphere, seeds: int | Sequence[int]) -> TwoLayer:
     return TwoLayer(rows, np.ones(rows.shape[:-1]))
 
 
-def split_cone(task: Sphere, seeds: int | Sequence[int], least: float) -> TwoLayer:
-    """Student i uniform on the part of the sphere where w_i·v_i > `least` ≥ 0, for n ≤ k (Ottlik, Lemma 3.2).
-
-    The cosine u of the angle to the teacher has density ∝ (1 - u²)^((d-3)/2) on (least, 1); it is drawn by inverting
-    the distribution function of u², a Beta(½, (d-1)/2) variable.
-    """
-    if not 0 <= least < 1:
-        raise ValueError(f"The least cosine to the own teacher is in [0, 1); received {least!r}.")
-    if task.width > task.teacher.width:
-        raise ValueError(
-            f"Every student needs a teacher of its own: {task.width} students cannot split "
-            f"{task.teacher.width} teachers."
-        )
-    from scipy import stats  # slow to import, and few starts need it
-
-    own = np.asarray(task.teacher.incoming)[: task.width]
-    square = stats.beta(0.5, (task.dim - 1) / 2)
-    below = square.cdf(least**2)
-    rows = []
-    for seed in seed_numbers(seeds):
-        rng = np.random.default_rng(seed)
-        cosine = np.sqrt(square.ppf(below + (1 - below) * rng.uniform(size=(task.width, 1))))
-        cosine = np.clip(cosine, np.nextafter(least, 1), 1.0)
-        across = rng.normal(size=own.shape)
-        across -= np.sum(across * own, axis=1, keepdims=True) * own
-        across /= np.linalg.norm(across, axis=1, keepdims=True)
-        w = cosine * own + np.sqrt(1 - cosine**2) * across
-        rows.append(w / np.linalg.norm(w, axis=1, keepdims=True))
-    return TwoLayer(np.stack(rows), np.ones((len(rows), task.width)))
-
-
 def perturbed(
     task: Task, point: Float[Array, " P"], seeds: int | Sequence[int], size: float
 ) -> Float[Array, "seeds P"]:

@@ -17,7 +17,7 @@ from understudy.layers.frank_wolfe import minimise_globally as minimise_globally
 from understudy.layers.kinks import balancing_gates as balancing_gates
 from understudy.layers.observers import observations as observations
 from understudy.layers.observers import observes_in_ball as observes_in_ball
-from understudy.layers.plateau import Plateau as Plateau
+from understudy.layers.plateau import WidthPlateau as WidthPlateau
 from understudy.layers.plateau import detect_plateau as detect_plateau
 from understudy.layers.pruning import Pruned as Pruned
 from understudy.layers.pruning import group_sums as group_sums

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from understudy import activations
 from understudy.activations import Activation
 from understudy.networks import Deep
 
@@ -44,11 +43,6 @@ class Alignment:
     def best_of_student(self) -> Float[np.ndarray, " n"]:
         """The correlation of each student's best teacher: the x-coordinate of Fig. 7 and 9."""
         return self.correlations.max(axis=0)
-
-    @property
-    def teacher_of_student(self) -> np.ndarray:
-        """Which teacher that is."""
-        return self.correlations.argmax(axis=0)
 
     @property
     def mean(self) -> float:
@@ -96,14 +90,6 @@ def align(
     """The alignment of every hidden layer, the first first; student and teacher have the same depth."""
     if student.depth != teacher.depth:
         raise ValueError(f"Layers are compared one by one; received depths {student.depth} and {teacher.depth}.")
-    layers = zip(_hidden(teacher, inputs, activation), _hidden(student, inputs, activation), strict=True)
+    x = jnp.asarray(inputs, float)
+    layers = zip(teacher.layers(x, activation)[:-1], student.layers(x, activation)[:-1], strict=True)
     return tuple(Alignment(np.asarray(correlate(t, s))) for t, s in layers)
-
-
-def _hidden(network: Deep, inputs: Array, activation: str | Activation) -> list[Array]:
-    sigma, x, found = activations.get(activation), jnp.asarray(inputs, float), []
-    for w, b in zip(network.weights[:-1], network.biases[:-1], strict=True):
-        z = x @ w.T
-        x = sigma(z + jnp.broadcast_to(b, z.shape))
-        found.append(x)
-    return found

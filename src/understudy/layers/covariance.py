@@ -1,4 +1,4 @@
-"""The loss in terms of hidden covariances: Prop. 3 and 5 of attraction-repulsion.
+"""The loss in terms of hidden covariances: Prop. 3 and 5 of Jacot et al. 2022.
 
 For a positively homogeneous σ the loss depends on the hidden layers only through K_ℓ = Z_ℓᵀZ_ℓ and
 K^σ_ℓ = (Z^σ_ℓ)ᵀZ^σ_ℓ (N × N):
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
-from understudy.activations import Activation, PiecewiseLinear
+from understudy.activations import Activation, PiecewiseLinear, activate
 from understudy.layers.cone_oracle import ConeOracle
 from understudy.layers.representation import RANK, activations_before, to_representations
 from understudy.tasks.regularised import Regularised
@@ -108,13 +108,8 @@ def in_cone(
 
 
 def _generator(z: np.ndarray, activation: Activation) -> np.ndarray:
-    active = _activate(z, activation)
+    active = activate(activation, z)
     return np.concatenate([np.outer(z, z).ravel(), np.outer(active, active).ravel()])
-
-
-def _activate(z: np.ndarray, activation: Activation) -> np.ndarray:
-    assert isinstance(activation, PiecewiseLinear)
-    return activation.slope * z + activation.kink * np.abs(z)
 
 
 def _slide(rows: np.ndarray, target: np.ndarray, activation: Activation) -> np.ndarray:
@@ -123,13 +118,13 @@ def _slide(rows: np.ndarray, target: np.ndarray, activation: Activation) -> np.n
 
     def mismatch(flat: np.ndarray) -> np.ndarray:
         z = flat.reshape(-1, count)
-        active = _activate(z, activation)
+        active = activate(activation, z)
         return np.concatenate([(z.T @ z).ravel(), (active.T @ active).ravel()]) - target
 
     def slope(flat: np.ndarray) -> np.ndarray:
         assert isinstance(activation, PiecewiseLinear)
         z = flat.reshape(-1, count)
-        active = _activate(z, activation)
+        active = activate(activation, z)
         rates = activation.slope + activation.kink * np.sign(z)
         unit = np.eye(count)
         plain = np.einsum("ki,jl->ijkl", z, unit) + np.einsum("kj,il->ijkl", z, unit)

@@ -1,4 +1,4 @@
-"""Attraction and repulsion: what holds every hidden representation where it is (attraction-repulsion, Sec. 3.1, Fig. 1).
+"""Attraction and repulsion: what holds every hidden representation where it is (Jacot et al. 2022, Section 3.1, Fig. 1).
 
 Of the terms of L^r two depend on Z_ℓ: λ‖Z_ℓ (Z^σ_{ℓ-1})⁺‖² attracts it to the origin, λ‖Z_{ℓ+1} (Z^σ_ℓ)⁺‖² repels it. Their
 derivatives are (W = Ψ(Z))

@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Array
 from scipy.optimize import minimize
 
+from understudy.activations import activate
 from understudy.layers.cone_oracle import ConeOracle
 from understudy.tasks.empirical import squared
 from understudy.tasks.regularised import Regularised, Weights
@@ -94,9 +95,7 @@ def minimise_globally(task: Regularised, *, tolerance: float = 1e-4, iterations:
 
 def _activated(task: Regularised, directions: np.ndarray) -> np.ndarray:
     """σ(z_k), one row a direction."""
-    slope, kink = task.slopes
-    z = directions @ np.asarray(task.entry)
-    return slope * z + kink * np.abs(z)
+    return activate(task.activation, directions @ np.asarray(task.entry))
 
 
 def _responses(task: Regularised, directions: np.ndarray, duals: np.ndarray) -> np.ndarray:
@@ -120,7 +119,7 @@ def _slide(task: Regularised, directions: np.ndarray, alpha: np.ndarray, duals: 
     def both(flat: np.ndarray) -> tuple[float, np.ndarray]:
         u = flat.reshape(shape)
         z = u @ entry
-        active = slope * z + kink * np.abs(z)
+        active = activate(task.activation, z)
         value, state["V"] = inner_minimum(task, active.T @ active + task.bias**2, state["V"])
         v = np.asarray(state["V"])
         pull = (slope + kink * np.sign(z)) * (active @ v.T @ v)

@@ -1,4 +1,4 @@
-"""Where the plateau begins: the least regularised loss against the width of the hidden layers (Prop. 6, 7, Fig. 2).
+"""Where the plateau begins: the least regularised loss against the width of the hidden layers (Jacot et al. 2022, Prop. 6, 7, Fig. 2).
 
 The rule. Let b(n) be the best loss of the runs at width n. A narrower network is a wider one with dead neurons (Prop. 6), so
 m(n) = min of b over widths ≤ n bounds the least loss from above and falls with n. The level is m at the widest network n_max; the
@@ -22,7 +22,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Plateau:
+class WidthPlateau:
     """The start of the plateau and what is known of it; `start` is None where the rule finds none."""
 
     start: int | None
@@ -42,7 +42,7 @@ def detect_plateau(
     needed: int = 3,
     resamples: int = 2000,
     seed: int = 0,
-) -> Plateau:
+) -> WidthPlateau:
     """Apply the rule to `losses` (widths × runs, NaN where a run is missing); `share` is τ.
 
     >>> losses = np.array([[3.0, 3.1], [1.0, 2.0], [1.0, 1.0], [1.2, 1.0]])
@@ -68,11 +68,11 @@ def detect_plateau(
         found = _start(best, share, needed)[0]
         drawn.append(np.inf if found is None else float(n[found]))
     if index is None:
-        return Plateau(None, None, None, float(least[-1]), n, least, share)
+        return WidthPlateau(None, None, None, float(least[-1]), n, least, share)
     ends = np.sort(drawn)[[int(0.05 * resamples), int(0.95 * resamples) - 1]]
     interval = (int(ends[0]), int(ends[1]) if np.isfinite(ends[1]) else int(n[-1]))
     bracket = (int(n[index - 1]) + 1 if index else int(n[0]), int(n[index]))
-    return Plateau(int(n[index]), bracket, interval, float(least[-1]), n, least, share)
+    return WidthPlateau(int(n[index]), bracket, interval, float(least[-1]), n, least, share)
 
 
 def _draw(row: np.ndarray, rng: np.random.Generator) -> float:

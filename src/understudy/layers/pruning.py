@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.layers.alignment import RECOVERED, align
-from understudy.layers.streaming import hidden_activations
 from understudy.networks import Deep
 from understudy.surgery.join import remove
 from understudy.surgery.merge import LayerMerge, MergeReport, compare, merge
@@ -63,7 +62,7 @@ def prune_unaligned(
     kept = [i for i in range(len(best)) if i not in set(removed)]
     smaller = remove(student, removed) if removed else student
     if fold and removed:
-        lost = np.asarray(hidden_activations(student, jnp.asarray(x))[0]).mean(axis=0)[list(removed)]
+        lost = np.asarray(student.layers(jnp.asarray(x), "relu")[0]).mean(axis=0)[list(removed)]
         bias = smaller.biases[1] + student.weights[1][:, list(removed)] @ jnp.asarray(lost)
         smaller = Deep(smaller.weights, (smaller.biases[0], bias, *smaller.biases[2:]))
     joined = merge(smaller, "relu", tolerance=tolerance)

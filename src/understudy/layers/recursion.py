@@ -25,6 +25,7 @@ from jaxtyping import Array, Float
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
 from understudy.networks import Deep
+from understudy.networks.dense import affine
 
 
 class LayerView(NamedTuple):
@@ -58,8 +59,7 @@ def view(network: Deep, inputs: Float[Array, "S d"], activation: str | Activatio
 def _view(network: Deep, inputs: Array, sigma: PiecewiseLinear) -> tuple[LayerView, ...]:
     forward, x = [], inputs
     for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
-        z = x @ w.T
-        z = z + jnp.broadcast_to(b, z.shape)
+        z = affine(x, w, b)
         # An input on the boundary itself counts as inactive, as in z = I[· > 0].
         gate = jnp.where(z > 0, sigma.slope + sigma.kink, sigma.slope - sigma.kink)
         gate = jnp.ones_like(z) if l == network.depth else gate

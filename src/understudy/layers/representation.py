@@ -1,4 +1,4 @@
-"""The loss in terms of hidden representations: Prop. 1 of attraction-repulsion.
+"""The loss in terms of hidden representations: Prop. 1 of Jacot et al. 2022.
 
 With Z = (Z_1, …, Z_L), Z_ℓ of shape n_ℓ × N, and Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ),
 
@@ -26,11 +26,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.activations import activate
 from understudy.dynamics.descent import descend
 from understudy.dynamics.settle import Settled, settle
 from understudy.tasks.regularised import Regularised, Weights
 from understudy.tasks.task import Task
-from understudy.theory.ranks import activate
 
 RANK = 1e-10
 """Singular values below this share of the largest count as zero: representations of trained networks are exact to about

@@ -37,20 +37,9 @@ class Measured(NamedTuple):
     correlations: tuple[Float[Array, "_ _"], ...]
 
 
-def hidden_activations(network: Deep, inputs: Float[Array, "S d"]) -> list[Float[Array, "S _"]]:
-    """Activations of every ReLU layer, and the outputs last."""
-    found, x = [], inputs
-    for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
-        z = x @ w.T
-        z = z + jnp.broadcast_to(b, z.shape)
-        x = z if l == network.depth else jax.nn.relu(z)
-        found.append(x)
-    return found
-
-
 def refer(teacher: Deep, inputs: Float[Array, "S d"]) -> Reference:
     """The teacher's side, computed once."""
-    *hidden, outputs = hidden_activations(teacher, inputs)
+    *hidden, outputs = teacher.layers(inputs, "relu")
     return Reference(inputs, outputs, tuple(normalised(f) for f in hidden))
 
 
@@ -65,7 +54,7 @@ def measure(student: Deep, reference: Reference, start: int | Array = 0, samples
         return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, start + first, size), reference)
 
     def add(sums: tuple, block: Reference) -> tuple:
-        *hidden, outputs = hidden_activations(student, block.inputs)
+        *hidden, outputs = student.layers(block.inputs, "relu")
         loss, layers = sums
         layers = [
             (t + unit.T @ f, s + jnp.sum(f, axis=0), q + jnp.sum(f * f, axis=0))

@@ -15,7 +15,8 @@ from understudy import activations
 from understudy.activations import Activation
 
 
-def _affine(x: Array, weight: Array, bias: Array) -> Array:
+def affine(x: Float[Array, "*samples d"], weight: Float[Array, "m d"], bias: Float[Array, " m"]) -> Array:
+    """W x + b of every sample."""
     product = x @ weight.T
     return product + jnp.broadcast_to(bias, product.shape)
 
@@ -79,10 +80,15 @@ class Deep(eqx.Module):
 
     def __call__(self, x: Float[Array, "*samples d"], activation: str | Activation) -> Float[Array, "*samples m"]:
         """The network's output for inputs x, with that activation in every hidden layer."""
-        sigma = activations.get(activation)
+        return self.layers(x, activation)[-1]
+
+    def layers(self, x: Float[Array, "*samples d"], activation: str | Activation) -> list[Float[Array, "*samples _"]]:
+        """Activations of every hidden layer, the first first, and the outputs last."""
+        sigma, found = activations.get(activation), []
         for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = sigma(_affine(x, w, b))
-        return _affine(x, self.weights[-1], self.biases[-1])
+            x = sigma(affine(x, w, b))
+            found.append(x)
+        return [*found, affine(x, self.weights[-1], self.biases[-1])]
 
     @staticmethod
     def glorot(widths: Sequence[int], *, seed: int = 0, bias: float = 0.0) -> Deep:

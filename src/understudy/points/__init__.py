@@ -7,4 +7,3 @@ from understudy.points.structure import Structure as Structure
 from understudy.points.structure import structure as structure
 from understudy.points.symmetry import Group as Group
 from understudy.points.symmetry import group_runs as group_runs
-from understudy.points.symmetry import point_distance as point_distance

@@ -261,22 +261,12 @@ def _largest(matrix: np.ndarray) -> float:
 
 
 def _kinks(task: Task, vector: np.ndarray) -> list[str]:
-    """Students with a zero incoming vector and a kinked activation: the loss has no gradient there.
-
-    Elsewhere the loss of kinked students is twice continuously differentiable, also where two of them are parallel: G
-    depends on their angle φ by cos φ + (sin φ - φ cos φ)/π, of which the last term is O(φ³).
-    """
+    """Where the loss has no gradient or no Hessian, in words: zero pre-activations on data, zero students on Gaussians."""
     if isinstance(task, Regularised) and task.kinked:
         hidden = np.abs(np.asarray(task.hidden_values(jnp.asarray(vector))))
         zero = int(np.sum(hidden <= 1e-12 * max(hidden.max(), 1e-300)))
         return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
-    if not isinstance(task, Population) or task.activation.smoothness > 0:
-        return []
-    w = np.asarray(task.unflatten(jnp.asarray(vector)).incoming)
-    w = w if task.root is None else w @ np.asarray(task.root)
-    norms = np.linalg.norm(w, axis=1)
-    short = np.flatnonzero(norms <= 1e-12 * max(norms.max(), 1.0))
-    return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
+    return task.kinks(vector) if isinstance(task, Population) else []
 
 
 def _nearest_kink(task: Task, vector: np.ndarray) -> float:

@@ -1,13 +1,13 @@
 r"""Destinations at infinity: pairs of neurons whose outgoing weights grow with opposite signs.
 
-Two neurons (w + δ/2, A/2 + M) and (w - δ/2, A/2 - M) with M → ∞ and Mδ → b/1 finite compute in the limit
+Two neurons (w + δ/2, A/2 + M) and (w - δ/2, A/2 - M) with M → ∞, δ → 0 and Mδ → b, finite, compute in the limit
 
-A σ(w·x) + (b·x) σ'(w·x),   b = M δ:
+A σ(w·x) + (b·x) σ'(w·x):
 
 the neuron with the sum of both outgoing weights, and a *tangent* of it. The limit is no network of the same kind, but it is
 a point of an ordinary problem: the smaller network with one more vector b. If b = 0 there, it is the smaller network itself.
-Near it the loss is L_∞ + C/M² (odd orders vanish: exchanging the two neurons is M → -M), and half of the speed is in M, so
-that dM/dt ∝ M⁻³ and M ~ t^¼.
+Near it the loss is L_∞ + C/M² (odd orders vanish: exchanging the two neurons is M → -M, δ → -δ), and M, half of the difference
+of two weights, moves by dM/dt = -½ ∂L/∂M = C/M³, so that M ~ t^¼.
 """
 
 from __future__ import annotations

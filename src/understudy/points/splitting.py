@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.networks import Deep, TwoLayer
+from understudy.networks.dense import affine
 from understudy.tasks.empirical import Empirical
 from understudy.tasks.pairs import own_blocks, pair_up
 from understudy.tasks.population import Population
@@ -198,11 +199,11 @@ def _of_samples(task: Empirical, network: TwoLayer | Deep, neuron: Array, layer:
     else:
         x = task.inputs
         for weight, bias in zip(network.weights[:layer], network.biases[:layer], strict=True):
-            x = sigma(_affine(x, weight, bias))
+            x = sigma(affine(x, weight, bias))
         received = jnp.concatenate([x, jnp.ones((len(x), 1))], axis=1)
         w = jnp.concatenate([network.weights[layer][neuron], network.biases[layer][neuron][None]])
         a = network.weights[layer + 1][:, neuron]
-        after = _affine(sigma(_affine(x, network.weights[layer], network.biases[layer])), network.weights[layer + 1],
+        after = affine(sigma(affine(x, network.weights[layer], network.biases[layer])), network.weights[layer + 1],
                         network.biases[layer + 1])  # fmt: skip
 
         def cost_of(pre: Array, target: Array) -> Array:
@@ -214,11 +215,6 @@ def _of_samples(task: Empirical, network: TwoLayer | Deep, neuron: Array, layer:
     e = task.weights[:, None] * e
     _, slope, bend = sigma.derivatives(received @ w, 2)
     return (received * (bend * (e @ a))[:, None]).T @ received, (received * slope[:, None]).T @ e
-
-
-def _affine(x: Array, weight: Array, bias: Array) -> Array:
-    product = x @ weight.T
-    return product + jnp.broadcast_to(bias, product.shape)
 
 
 def descent_beside(

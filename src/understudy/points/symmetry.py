@@ -1,4 +1,4 @@
-"""When two points are one: up to permutation, signs and scale of neurons, or up to the teacher's own symmetry."""
+"""Which runs ended in one point, up to the symmetries of students and teacher."""
 
 from __future__ import annotations
 
@@ -6,40 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-
-from understudy.networks import TwoLayer
-from understudy.tasks.population import Population
-
-
-def canonical_rows(task: Population, parameters: TwoLayer) -> np.ndarray:
-    """One row (w_i, a_i) a neuron; for homogeneous activations scaled to unit incoming vectors."""
-    w = np.asarray(parameters.incoming, float)
-    a = np.asarray(parameters.outgoing, float).reshape(len(w), -1)
-    degree = task.activation.homogeneity
-    if degree is not None:
-        norms = np.linalg.norm(w, axis=1, keepdims=True)
-        a = a * norms**degree
-        w = w / np.where(norms > 0, norms, 1.0)
-    return np.concatenate([w, a], axis=1)
-
-
-def point_distance(task: Population, first: TwoLayer, second: TwoLayer) -> float:
-    """Least distance between two students over permutations of neurons (an assignment problem), signs and scales.
-
-    Odd activations: (w, a) and (-w, -a) are the same neuron; even ones: (w, a) and (-w, a); homogeneous ones: neurons
-    are compared at unit incoming vectors.
-    """
-    x, y = canonical_rows(task, first), canonical_rows(task, second)
-    cost = np.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
-    if task.activation.parity is not None:
-        flipped = y.copy()
-        flipped[:, : task.dim] *= -1
-        if task.activation.parity == "odd":
-            flipped[:, task.dim :] *= -1
-        cost = np.minimum(cost, np.sum((x[:, None, :] - flipped[None, :, :]) ** 2, axis=-1))
-    rows, columns = linear_sum_assignment(cost)
-    return float(np.sqrt(cost[rows, columns].sum()))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.activations import Activation
+from understudy.activations import Activation, activate
 from understudy.networks import Deep, TwoLayer
 from understudy.surgery.merge import LayerMerge, Merged, compare
 from understudy.surgery.parts import check_inputs, pack, require_homogeneous, unpack
-from understudy.theory.ranks import activate, reduce_representation
+from understudy.theory.ranks import reduce_representation
 
 
 def reduce_by_covariance(

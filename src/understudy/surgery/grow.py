@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import jax.numpy as jnp
@@ -177,8 +177,3 @@ def _stage(
         value,
         trajectory,
     )
-
-
-def stable_neurons(stage: Stage) -> Sequence[int]:
-    """All neurons but the averaging one."""
-    return [i for i in range(stage.width) if i != stage.averaging]

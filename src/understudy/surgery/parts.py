@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy import activations
-from understudy.activations import Activation
+from understudy.activations import Activation, activate
 from understudy.networks import Deep, TwoLayer
-from understudy.theory.ranks import activate
 
 
 def activations_of(

@@ -120,8 +120,8 @@ def cross_blocks(
 ) -> CrossBlocks:
     """The mixed second derivatives of every pair.
 
-    For kinked activations the limit at exactly parallel vectors depends on the direction of approach; the undetermined
-    part is left out there (it is one element of the generalised Hessian, not the Hessian, which does not exist).
+    For kinked activations the term over s vanishes like s as the vectors become parallel, from every side, because
+    there p q⊥ᵀ and q p⊥ᵀ cancel to first order: at exactly parallel vectors it is zero.
     """
     g = pairs.partials
     slope = jnp.where(weight == 0, 0.0, weight * g.q12)

@@ -24,8 +24,8 @@ from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.teachers import Teacher
 
-_PARALLEL = 1e-14
-"""Unit vectors closer than this are the same direction in rounded arithmetic."""
+_SHORT = 1e-12
+"""Incoming vectors shorter than this, relative to the longest (or to 1, if that is longer), count as zero."""
 
 
 class Population(Task):
@@ -44,7 +44,7 @@ class Population(Task):
     - `covariance`: Σ, the identity unless given.
 
     With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero
-    (they are NaN there), and the Hessian does not where two students are parallel; see `kinks`.
+    (they are NaN there); see `kinks`.
 
     >>> task = Population(Teacher.orthonormal(3), width=1)
     >>> round(float(task.loss(TwoLayer([[0.0, 0.0, 0.0]], [0.0]))), 12)
@@ -165,24 +165,20 @@ class Population(Task):
         )
 
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
-        """Where the loss is not twice differentiable at `parameters`, in words; empty for smooth activations."""
+        """Students with a zero incoming vector and a kinked activation, where the loss has no gradient, in words.
+
+        Elsewhere the loss is twice continuously differentiable, also where two kinked students are parallel: of ReLU
+        neurons at an angle φ, G is |p||q|/2 (cos φ + (sin φ - φ cos φ)/π), of which the first term is p·q/2, and the
+        other is φ³/3π + O(φ⁵), whose second derivatives vanish at φ = 0 from every side (and likewise at φ = π).
+        """
         if self.activation.smoothness > 0:
             return []
         w = np.asarray(self.unflatten(self.flatten(parameters)).incoming)
         if w.ndim != 2:
             raise ValueError(f"kinks looks at one point; received a batch of {len(w)}.")
-        w = w if self.root is None else w @ np.asarray(self.root)
-        norms = np.linalg.norm(w, axis=1)
-        messages = [
-            f"student {i} has a zero incoming vector: the gradient does not exist" for i in np.flatnonzero(norms == 0)
-        ]
-        unit = w / np.where(norms > 0, norms, 1.0)[:, None]
-        for i in range(self.width):
-            for j in range(i):
-                gap = min(np.linalg.norm(unit[i] - unit[j]), np.linalg.norm(unit[i] + unit[j]))
-                if norms[i] > 0 and norms[j] > 0 and gap < _PARALLEL:
-                    messages.append(f"students {j} and {i} are parallel: the Hessian does not exist")
-        return messages
+        norms = np.linalg.norm(w if self.root is None else w @ np.asarray(self.root), axis=1)
+        short = np.flatnonzero(norms <= _SHORT * max(norms.max(), 1.0))
+        return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The L2-regularised loss of a fully connected network of any depth on finite data.
 
-Notation of Jacot, Golikov, Hongler, Gabriel 2022 ("attraction-repulsion"), Section 2: Z_ℓ = W_ℓ Z^σ_{ℓ-1} are the
+Notation of Jacot, Golikov, Hongler, Gabriel 2022 (Jacot et al. 2022 elsewhere), Section 2: Z_ℓ = W_ℓ Z^σ_{ℓ-1} are the
 pre-activations of all N inputs (n_ℓ × N), Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ) the activations with a constant row β, and
 L_λ(W) = C(Z_L) + λ Σ_ℓ ‖W_ℓ‖².
 """
@@ -46,7 +46,7 @@ class Regularised(Task):
 
     Parameters are the tuple (W_1, …, W_L), W_ℓ of shape (n_ℓ, n_{ℓ-1} + 1), the last column multiplying β.
 
-    **Reference**: attraction-repulsion, Section 2.1.
+    **Reference**: Jacot et al. 2022, Section 2.1.
 
     >>> task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1, bias=0.0)
     >>> float(task.loss((jnp.zeros((2, 1)), jnp.zeros((1, 2)))))

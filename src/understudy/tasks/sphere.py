@@ -203,11 +203,6 @@ class Sphere(Task):
         local = SphereChart(self, vector.reshape(self.width, self.dim))
         return local, jnp.zeros(local.size)
 
-    def tangent_evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
-        """Loss, Riemannian gradient and Riemannian Hessian in an orthonormal basis of the tangent space at unit rows."""
-        local, origin = self.chart(vector)
-        return local.evaluate(origin)
-
     # -- relatives ----------------------------------------------------------------------------------------------------
 
     @property

@@ -18,7 +18,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.gaussian import interaction, partials
+from understudy.gaussian import partials
 from understudy.theory import hermite
 
 
@@ -101,13 +101,3 @@ def softplus_second_threshold(largest_norm: float = 200.0) -> tuple[float, float
 
     beta = brentq(lambda b: least(b)[0], 1.0, 20.0, xtol=1e-10)
     return float(beta), least(beta)[1]
-
-
-def derivative_rule_gap(
-    first: str | Activation, second: str | Activation, r1: float, r2: float, u: float, step: float = 1e-3
-) -> float:
-    """∂_u E[σ1(r1 x) σ2(r2 y)] by a fourth-order difference, minus r1 r2 E[σ1'(r1 x) σ2'(r2 y)] (Lemma F.1)."""
-    shifts = np.array([-2.0, -1.0, 1.0, 2.0])
-    values = np.asarray(interaction(first, r1, r2, u + step * shifts, second))
-    difference = float(values @ np.array([1.0, -8.0, 8.0, -1.0])) / (12 * step)
-    return difference - r1 * r2 * float(partials(first, r1, r2, u, second).partials.q12)

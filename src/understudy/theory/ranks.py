@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.optimize import nnls
 
 from understudy import activations
-from understudy.activations import Activation, PiecewiseLinear
+from understudy.activations import Activation
 from understudy.theory.cp_rank import cp_lower_bound
 
 RANK_TOLERANCE = 1e-10
@@ -47,27 +47,19 @@ class RankBounds:
     ceiling: int
 
 
-def activate(activation: str | Activation, values: np.ndarray) -> np.ndarray:
-    """σ of a NumPy array; piecewise linear ones without JAX, which would compile anew for every shape."""
-    sigma = activations.get(activation)
-    if isinstance(sigma, PiecewiseLinear):
-        return sigma.slope * values + sigma.kink * np.abs(values)
-    return np.asarray(sigma(values))
-
-
 def covariances(
     representation: Float[np.ndarray, "n N"], activation: str | Activation, beta: float = 0.0
 ) -> tuple[Float[np.ndarray, "N N"], Float[np.ndarray, "N N"]]:
     """(K, K^σ) of pre-activations Z."""
     z = np.asarray(representation, float)
-    h = activate(activation, z)
+    h = activations.activate(activation, z)
     return z.T @ z, h.T @ h + beta**2
 
 
 def generators(representation: Float[np.ndarray, "n N"], activation: str | Activation) -> Float[np.ndarray, "n D"]:
     """The pairs (z zᵀ, σ(z)σ(z)ᵀ), upper triangles side by side, D = N(N+1), one row a neuron."""
     z = np.asarray(representation, float)
-    h = activate(activation, z)
+    h = activations.activate(activation, z)
     i, j = np.triu_indices(z.shape[1])
     return np.concatenate([z[:, i] * z[:, j], h[:, i] * h[:, j]], axis=1)
 
@@ -132,9 +124,9 @@ def rank_bounds(
     scale = max(float(np.max(np.abs(k), initial=0.0)), float(np.max(np.abs(activated), initial=0.0)))
     found = covariances(reduced, activation)
     residual = max(float(np.max(np.abs(a - b))) for a, b in zip((k, activated), found, strict=True))
-    rank, activated_rank = _rank(z), _rank(activate(sigma, z))
+    rank, activated_rank = _rank(z), _rank(activations.activate(sigma, z))
     cp_lower = 0
-    if np.all(activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated, initial=0.0) > 0:
+    if np.all(activations.activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated, initial=0.0) > 0:
         cp_lower = cp_lower_bound(activated)[0]
     lower = max(rank, activated_rank, cp_lower)
     ceiling = cone_dimension(activation, z.shape[1])

@@ -72,11 +72,6 @@ class Spectrum:
         return min(float(block.eigenvalues[0]) for block in self.blocks)
 
     @property
-    def least_block(self) -> Block:
-        """The block that has it."""
-        return min(self.blocks, key=lambda block: float(block.eigenvalues[0]))
-
-    @property
     def size(self) -> int:
         """Number of eigenvalues, n(d + 1)."""
         return sum(block.multiplicity * len(block.eigenvalues) for block in self.blocks)

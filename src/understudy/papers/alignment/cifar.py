@@ -37,8 +37,11 @@ def _teacher(
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.dynamics.sgd import Trainer, adam
-    from understudy.networks.convolutional import Convolutional, cross_entropy, prune_channels
+    from understudy.dynamics.optimizers import adam
+    from understudy.dynamics.sgd import Trainer
+    from understudy.networks.convolutional import Convolutional
+    from understudy.papers.alignment.costs import cross_entropy
+    from understudy.surgery.channels import prune_channels
 
     def fit(network: Any, epochs: int, low: float, high: float) -> Any:
         trainer = Trainer(cross_entropy, adam(settings["teacher_rate"]), x, y, [0], batch=settings["batch"])
@@ -107,8 +110,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.dynamics.sgd import Trainer, adam
-    from understudy.networks.convolutional import Convolutional, squared_error
+    from understudy.dynamics.optimizers import adam
+    from understudy.dynamics.sgd import Trainer
+    from understudy.networks.convolutional import Convolutional
+    from understudy.papers.alignment.costs import squared_error
 
     x, y, test, labels = _images(settings)
     teacher, told = _teacher(settings, x, y, test, labels, progress)

@@ -41,17 +41,16 @@ def _counterexample() -> dict[str, float]:
     import numpy as np
 
     from understudy.layers import backpropagated, group_sums, observations, view
-    from understudy.layers.streaming import hidden_activations
 
     teacher, student = opposite_student()
     x = jnp.asarray(2 * np.random.default_rng(0).normal(size=(2000, 2)))
     gap = np.asarray(teacher(x, "relu") - student(x, "relu"))
     gradients = backpropagated(view(student, x), view(teacher, x))
     cosines = (_rows(teacher) @ _rows(student).T)[0]
-    seen = observations(hidden_activations(student, x)[0], hidden_activations(teacher, x)[0])
+    seen = observations(student.layers(x, "relu")[0], teacher.layers(x, "relu")[0])
     sums = dict(group_sums(student, tolerance=1e-9))
     strangers = [value for group, value in sums.items() if 0 not in group]
-    rest = np.asarray(hidden_activations(student, x)[0])[:, 1:] @ np.asarray(student.weights[1])[0, 1:]
+    rest = np.asarray(student.layers(x, "relu")[0])[:, 1:] @ np.asarray(student.weights[1])[0, 1:]
     design = np.concatenate([np.asarray(x), np.ones((len(x), 1))], axis=1)
     left = rest - design @ np.linalg.lstsq(design, rest, rcond=None)[0]
     return {
@@ -74,7 +73,6 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     from understudy.aligning import draw, students_of, train_on
     from understudy.layers import group_sums, observations, prune_unaligned
     from understudy.layers.alignment import align
-    from understudy.layers.streaming import hidden_activations
 
     told = {"over": settings["over"], "polarity": settings["polarity"]}
     experiment = experiment_of(settings, **told)
@@ -101,7 +99,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         x = jnp.asarray(problem.evaluation)
         alignment = align(student, problem.teacher, x)[0]
         cosines.append((_rows(problem.teacher) @ _rows(student).T).max(axis=1))
-        on = [np.asarray(hidden_activations(n, x)[0]) for n in (student, problem.teacher)]
+        on = [np.asarray(n.layers(x, "relu")[0]) for n in (student, problem.teacher)]
         seen.append((observations(*on) > 0).sum(axis=0))
         pruned = prune_unaligned(student, problem.teacher, x)
         changes.append(pruned.report.relative_change)

@@ -11,7 +11,8 @@ import numpy as np
 from understudy import activations
 from understudy.activations import Activation, Smooth
 from understudy.data.mnist import mnist
-from understudy.dynamics.sgd import adam, train
+from understudy.dynamics.optimizers import adam
+from understudy.dynamics.sgd import train
 from understudy.networks import Deep
 from understudy.papers.check import at_least, at_most, between
 from understudy.papers.claim import Progress, Settings

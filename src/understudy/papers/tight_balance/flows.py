@@ -10,10 +10,10 @@ from understudy.dynamics import FlowOptions, follow, starts
 from understudy.papers.check import at_least, at_most, between, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.tight_balance.meeting import RADII, meet
 from understudy.points.plateaus import find_plateaus
 from understudy.points.sphere_structure import label_of
 from understudy.tasks.sphere import Sphere
-from understudy.theory.meeting import RADII, meet
 
 
 def plateau(settings: Settings, progress: Progress) -> Measurement:

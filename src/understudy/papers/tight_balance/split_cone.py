@@ -6,20 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from understudy.dynamics import starts
 from understudy.papers.check import at_least, at_most, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.tight_balance.cone_starts import failing_epsilon, failures, uniform_in_cones
 from understudy.tasks.sphere import Sphere
-from understudy.theory.split_cone import (
-    ROOT_HALF,
-    bound,
-    failing_epsilon,
-    failures,
-    leaving_threshold,
-    velocity,
-    worst_start,
-)
+from understudy.theory.split_cone import ROOT_HALF, bound, leaving_threshold, velocity, worst_start
 
 
 def split_cone(settings: Settings, progress: Progress) -> Measurement:
@@ -27,7 +19,7 @@ def split_cone(settings: Settings, progress: Progress) -> Measurement:
     failed31 = []
     for degree in settings["toy_degrees"]:
         task = Sphere(np.eye(2), 2, activation=f"hermite:{degree}")
-        rows = np.asarray(starts.split_cone(task, settings["toy_seeds"], ROOT_HALF).incoming)
+        rows = np.asarray(uniform_in_cones(task, settings["toy_seeds"], ROOT_HALF).incoming)
         failed31.append(int(failures(task, rows).sum()))
     degrees, widths = list(range(4, 21, 2)), list(range(2, 7))
     leaving = np.array([[leaving_threshold(d, (n - 2) / n) for n in widths] for d in degrees])
@@ -39,7 +31,7 @@ def split_cone(settings: Settings, progress: Progress) -> Measurement:
         progress(i / len(cases), f"ρ = {degree}, n = {n}")
         task = Sphere(np.eye(n), n, activation=f"hermite:{degree}", repulsion=1 / n)
         measured[degrees.index(degree), widths.index(n)] = failing_epsilon(task, settings["rounds"], settings["batch"])
-        rows = np.asarray(starts.split_cone(task, settings["seeds"], ROOT_HALF + bound(degree)).incoming)
+        rows = np.asarray(uniform_in_cones(task, settings["seeds"], ROOT_HALF + bound(degree)).incoming)
         edge = np.stack([worst_start(degree, n, n, bound(degree) + 1e-9, x) for x in np.linspace(0.3, 2.0, 30)])
         failed32 += int(failures(task, np.concatenate([rows, edge])).sum())
         runs += len(rows) + len(edge)
