@@ -11,13 +11,15 @@ from understudy.commands.screen import fail
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from understudy.papers.measurement import Status
+
 WIDEST = 44  # characters of a value in a table of up to 120 columns, more in a wider one; --json has all of it
 STYLES = {
-    "reproduced": ("✓", "bold blue"),
-    "differs": ("≠", "bold dark_orange"),
-    "erratum": ("✎", "bold magenta"),
-    "failed": ("✕", "bold reverse"),
-    "not yet": ("…", "dim"),
+    "reproduced": "bold blue",
+    "differs": "bold dark_orange",
+    "erratum": "bold magenta",
+    "failed": "bold reverse",
+    "not yet": "dim",
 }
 
 
@@ -98,12 +100,13 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
-def verdict_text(status: str) -> "Text":
+def verdict_text(status: "Status") -> "Text":
     """The verdict with its mark and colour."""
     from rich.text import Text
 
-    mark, style = STYLES[status]
-    return Text(f"{mark} {status}", style=style)
+    from understudy.papers.measurement import MARKS
+
+    return Text(f"{MARKS[status]} {status}", style=STYLES[status])
 
 
 def _cut(line: str, widest: int) -> str:

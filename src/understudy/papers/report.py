@@ -9,19 +9,12 @@ from pathlib import Path
 
 from understudy.papers.check import Check
 from understudy.papers.claim import Claim, Scale
-from understudy.papers.measurement import STATUSES, Status
+from understudy.papers.measurement import MARKS, STATUSES, Status
 from understudy.papers.registry import Paper, find_paper
 from understudy.papers.result import Result, package_version, write_atomically
 from understudy.papers.values import Json, duration, jsonable, text
 from understudy.papers.workspace import Workspace
 
-MARKS: Mapping[Status, str] = {
-    "reproduced": "✓",
-    "differs": "≠",
-    "erratum": "✎",
-    "failed": "✕",
-    "not yet": "…",
-}
 LARGEST_SVG = 1_500_000  # bytes; a scatter of many points is smaller, and faster to show, as PNG
 LONGEST_SHOWN = 300  # characters of a value before it is folded away
 

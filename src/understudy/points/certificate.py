@@ -220,7 +220,8 @@ def _zero_threshold(
 
     Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F, with the larger of ‖H‖_F here and
     a tenth aside: where terms cancel, the Hessian is small and its rounding is not), the error of series and
-    quadrature (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last take Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If
+    quadrature (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last
+    take Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If
     that is less than each of these eigenvalues, Newton's method contracts and the critical point is within 2‖s‖
     (Kantorovich). Around a degenerate point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so
     it is noticed; the direction then counts as a zero mode, an unsure one. Also returned: the length of the step, and
