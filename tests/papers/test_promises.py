@@ -51,20 +51,36 @@ def test_two_plain_losses_of_one_network_agree():
         (lambda x: x[0] ** 2 + x[1] ** 2 - x[2] ** 3, "non-strict saddle", (0, 1, 2)),
         (lambda x: x[0] ** 2 + (x[1] - x[2] ** 2) ** 2, "minimum", (0, 1, 2)),
         (lambda x: x[0] ** 2 + (x[1] - x[2] ** 2) * (x[1] - 3 * x[2] ** 2), "non-strict saddle", (0, 1, 2)),
+        (lambda x: x[0] ** 2 + x[1] ** 2 - 1e-7 * x[2] ** 4, "non-strict saddle", (0, 1, 2)),
         (lambda x: x[0] ** 2 + x[1] ** 2 - 3e-9 * x[2] ** 2 + x[2] ** 3, "saddle", (1, 0, 2)),
+        (lambda x: x[0] ** 2 + x[1] ** 2 - 3e-11 * x[2] ** 2, "saddle", (1, 0, 2)),
         (lambda x: x[0] ** 2 + x[1] ** 2 + 3e-9 * x[2] ** 2 + x[2] ** 3, "unclear", (0, 0, 3)),
     ],
 )
 def test_the_reference_knows_points_of_which_the_truth_is_known(function, kind, inertia):
     gradient, hessian = (np.asarray(x)[0] for x in derivatives(function, jnp.zeros((1, 3))))
-    found = judge(function, np.zeros(3), gradient, hessian, 0, np.random.default_rng(0))
+    found = judge(function, np.zeros(3), gradient, hessian, np.random.default_rng(0))
     assert (found.kind, found.inertia) == (kind, inertia)
 
 
+@pytest.mark.thorough
+def test_a_narrow_minimum_is_a_minimum():
+    """Where a kink lets the loss fall from a distance of 5e-4 on, as where an outgoing weight of that size changes its sign."""
+
+    def function(x):
+        return x[0] ** 2 + x[1] ** 2 - 10 * jnp.maximum(x[2] - 5e-4, 0.0) ** 3
+
+    gradient, hessian = (np.asarray(x)[0] for x in derivatives(function, jnp.zeros((1, 3))))
+    found = judge(function, np.zeros(3), gradient, hessian, np.random.default_rng(0), analytic=False)
+    assert (found.kind, found.inertia) == ("minimum", (0, 1, 2))
+    assert sum(fall > 1e-13 for fall in found.falls) == 5
+
+
 def test_a_way_down_at_a_distance_is_no_saddle_here():
-    assert told(np.array([1e-4, 3e-6, 2e-8, 0.0, 0.0]), 1e-13) == "minimum"
-    assert told(np.array(RADII) ** 6, 1e-13) == "non-strict saddle"
-    assert told(np.array([0.0, 1e-6, 0.0, 0.0, 0.0]), 1e-13) == "unclear"
+    noise = np.full(len(RADII), 1e-13)
+    assert told(np.array([1e-4, 3e-6, 2e-8, 0.0, 0.0, 0.0]), noise) == "minimum"
+    assert told(np.array(RADII) ** 6, noise) == "non-strict saddle"
+    assert told(np.array([0.0, 1e-6, 0.0, 0.0, 0.0, 0.0]), noise) == "unclear"
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------

@@ -115,6 +115,18 @@ def test_a_split_at_the_end_is_a_non_strict_saddle(mu):
     assert found.explained == 0
 
 
+@pytest.mark.parametrize(("apart", "kind"), [(0.1, "non-strict saddle"), (1e-3, "unconverged")])
+def test_a_way_down_too_near_to_rounding_is_no_minimum(apart, kind):
+    """The split of a student of two teachers at a small angle: slopes fall with the square of the angle."""
+    teacher = us.Teacher([[1.0, apart], [1.0, -apart]], [0.5, 0.5], "erf")
+    (run,) = us.fit(us.Population(teacher, width=1), seeds=[0])
+    narrow = run.parameters
+    wide = us.TwoLayer(np.repeat(np.asarray(narrow.incoming), 2, axis=0), [float(narrow.outgoing[0]), 0.0])
+    found = us.certify(us.Population(teacher, width=2), wide)
+    assert found.kind == kind
+    assert found.way_down.clear == (kind == "non-strict saddle")
+
+
 def test_the_zero_network_of_odd_students_is_a_strict_saddle():
     """At w = a = 0 the loss is bilinear: L = C - Σ c_j a w·v_j + …"""
     found = us.certify(WIDE, us.TwoLayer(np.zeros((2, 4)), np.zeros(2)))
@@ -291,6 +303,19 @@ def test_beside_a_degenerate_point_small_eigenvalues_are_not_believed(function, 
     found = us.certify(Toy(function, 1), jnp.asarray([x]))
     assert found.gradient_norm < 1e-12
     assert found.kind == kind
+
+
+def test_a_small_eigenvalue_is_believed_where_only_stiff_directions_turn():
+    """x² + xy² - 1e-9 y² + y⁴ a little aside: its Hessian changes by more than 1e-9 on the way, but only between x and y.
+
+    Without that eigenvalue there is just the quartic 3y⁴/4 to be seen, as around a minimum.
+    """
+
+    def function(x):
+        return x[0] ** 2 + x[0] * x[1] ** 2 - 1e-9 * x[1] ** 2 + x[1] ** 4
+
+    found = us.certify(Toy(function, 2), jnp.asarray([0.0, 1e-8]))
+    assert (found.kind, found.index, found.zeros) == ("strict saddle", 1, 0)
 
 
 def test_a_slope_that_has_become_small_is_not_a_minimum():

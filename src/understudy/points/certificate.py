@@ -37,7 +37,7 @@ class Certificate:
     - `threshold`: |eigenvalue| at or below which it counts as zero; `index`, `zeros`, `positives`: the inertia.
     - `explained`: zero modes along which the function stays the same; `unexplained`: the others.
     - `flat_dimension`: dimension of the set of equally good points around a minimum.
-    - `way_down`: lower losses through a neuron without outgoing weight, where that decides; `higher_order`: evidence of
+    - `way_down`: lower losses through a neuron without outgoing weight, or signs of them; `higher_order`: evidence of
       the test along zero modes, where one was needed.
     - `evidence`: the reasoning, in words; `method`: `"dense"` or `"matrix-free"`.
     """
@@ -163,7 +163,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     elif not unexplained:
         kind = "minimum"
         evidence.append(f"least eigenvalue off the zero modes {_first_above(values, threshold):.3e} > {threshold:.1e}")
-    elif down := way_down(task, vector, rounding):
+    elif (down := way_down(task, vector, rounding)) and down.clear:
         kind = "non-strict saddle"
         evidence.append(down.describe())
     else:
@@ -179,7 +179,10 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         kind = "minimum"
         if higher.finding == "descends":
             kind = "non-strict saddle"
-        elif float(loss) <= _floor(task) + higher.noise:
+        elif down:
+            kind = "unconverged"
+            evidence.append(down.describe())
+        elif float(loss) <= _floor(task) + higher.noise / 16:
             evidence.append("the loss is at its lower bound, to rounding")
         elif higher.finding == "undecided":
             kind = "unconverged"
@@ -221,11 +224,12 @@ def _zero_threshold(
     Three parts: rounding in the entries and in the eigenvalue solver (16 √P ε ‖H‖_F, with the larger of ‖H‖_F here and
     a tenth aside: where terms cancel, the Hessian is small and its rounding is not), the error of series and
     quadrature (1e-12 of the largest entry, none for closed forms), and the distance to the critical point. For the last
-    take Newton's step s in the directions with |eigenvalue| above the threshold, and four times ‖H(θ) - H(θ - s)‖. If
-    that is less than each of these eigenvalues, Newton's method contracts and the critical point is within 2‖s‖
-    (Kantorovich). Around a degenerate point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so
-    it is noticed; the direction then counts as a zero mode, an unsure one. Also returned: the length of the step, and
-    how many directions are unsure.
+    take Newton's step s in the directions with |eigenvalue| above the threshold, from the gradient or its rounding,
+    and D = 4 (H(θ) - H(θ - s)). If ‖|Λ|^(-½) VᵀDV |Λ|^(-½)‖ < 1 for these eigenvalues Λ and eigenvectors V, then Newton's
+    method contracts and its limit has the same signs there (Kantorovich's condition as it is invariant under linear
+    maps, and Ostrowski's theorem). Around a degenerate point of order m the change is
+    1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so it is noticed; the direction then counts as a zero mode, an unsure one.
+    Also returned: the length of the step, and how many directions are unsure.
     """
     wave = np.cos(np.arange(len(vector)) * 1.7 + 0.3)
     aside = np.asarray(_evaluate(task, jnp.asarray(vector + 0.1 * (1 + np.abs(vector)) * wave)).hessian)
@@ -236,15 +240,21 @@ def _zero_threshold(
         rounding += 1e-12 * float(np.abs(hessian).max())
     order = np.argsort(-np.abs(values))
     along = vectors.T @ gradient
+    along = np.where(along < 0, -1, 1) * np.maximum(np.abs(along), np.finfo(float).eps * size)
     above = sure = int(np.sum(np.abs(values) > rounding))
     while sure:
-        kept = order[:sure]
+        kept, others = order[:sure], order[sure:]
         step = vectors[:, kept] @ (along[kept] / values[kept])
         moved = np.asarray(_evaluate(task, jnp.asarray(vector - step)).hessian)
-        change = 4 * _largest(moved - hessian) if np.all(np.isfinite(moved)) else np.inf
-        if rounding + change < np.abs(values[kept[-1]]):
-            unsure = float(np.abs(values[order[sure:]]).max(initial=0.0))
-            return max(rounding + change, unsure), float(np.linalg.norm(step)), above - sure
+        if np.all(np.isfinite(moved)):
+            change = 4 * vectors.T @ (moved - hessian) @ vectors
+            scale = 1 / np.sqrt(np.abs(values[kept]))
+            relative = _largest(change[np.ix_(kept, kept)] * np.outer(scale, scale))
+            least = float(np.abs(values[kept[-1]]))
+            zero = rounding + _largest(change[np.ix_(others, others)])
+            if rounding + relative * least < least and zero < least:
+                unsure = float(np.abs(values[others]).max(initial=0.0))
+                return max(zero, unsure), float(np.linalg.norm(step)), above - sure
         # The softest directions make the step long: without them the change may be small.
         sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
     return max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above

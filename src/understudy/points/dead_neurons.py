@@ -21,8 +21,8 @@ from understudy.tasks.task import Task
 
 RADII = (0.1, 0.05, 0.025, 0.0125)
 _ENOUGH = 3
-_CLEAR = 100.0
-"""How many times its own rounding level a slope must be to count."""
+_CLEAR, _FAINT = 100.0, 3.0
+"""How many times its own rounding level a slope must be to count, and to be noticed at all."""
 
 SAME = 1e-9
 """Relative distance below which two weights count as equal; polished points agree to about 1e-14 / least eigenvalue."""
@@ -30,20 +30,26 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class WayDown:
-    """Slopes ‖s‖ in the outgoing weight of `neuron`, the largest met at each of the `radii` |δ|; s ~ |δ|^`order`."""
+    """Slopes ‖s‖ in the outgoing weight of `neuron`, the largest met at each of the `radii` |δ|; s ~ |δ|^`order`.
+
+    `clear`: they stand out from rounding and fall like a power, so that there is a way down; otherwise there may be one.
+    """
 
     neuron: int
     radii: tuple[float, ...]
     slopes: tuple[float, ...]
     order: float
+    clear: bool
 
     def describe(self) -> str:
         """The reasoning in a sentence."""
         told = ", ".join(f"{s:.1e}" for s in self.slopes)
+        meaning = (
+            "lower losses lie arbitrarily near" if self.clear else "too near to rounding to tell a way down from none"
+        )
         return (
             f"student {self.neuron} has no outgoing weight, so its incoming vector is free, and at distances "
-            f"{self.radii} from it the loss has slopes {told} in the outgoing weight (order {self.order:.2f}): lower "
-            "losses lie arbitrarily near"
+            f"{self.radii} from it the loss has slopes {told} in the outgoing weight (order {self.order:.2f}): {meaning}"
         )
 
 
@@ -63,7 +69,7 @@ def dead_neurons(outgoing: np.ndarray) -> list[int]:
 
 
 def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
-    """A way down beside a critical point through a dead neuron, or None if there is none to be seen.
+    """A way down beside a critical point through a dead neuron, or None if there is no sign of one.
 
     **Arguments**
 
@@ -78,6 +84,7 @@ def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
     width, dim = network.width, network.dim
     entries = neuron_layout(task).reshape(width, -1)
     task = task.prepared(jnp.asarray(vector + 2 * RADII[0] * np.sign(vector)))
+    faint = None
     for neuron in dead_neurons(np.asarray(network.outgoing).reshape(width, -1)):
         moved = np.tile(vector, (len(RADII), 4 * dim, 1))
         turns = np.random.default_rng(0).normal(size=(4 * dim, dim))
@@ -86,10 +93,15 @@ def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
         gradients = np.asarray(task.gradient(moved.reshape(-1, len(vector)))).reshape(moved.shape)
         slopes = np.linalg.norm(gradients[:, :, entries[neuron, dim:]], axis=2).max(axis=1)
         noise = rounding + float(np.linalg.norm(np.asarray(task.gradient(vector))))
-        clear = slopes > _CLEAR * noise
-        if clear[:_ENOUGH].all():
-            used = np.flatnonzero(clear)
-            order = float(np.polyfit(np.log(np.array(RADII)[used]), np.log(slopes[used]), 1)[0])
-            if order > 1.5:  # of first order it would be a strict saddle, for the Hessian to tell
-                return WayDown(neuron, tuple(RADII[i] for i in used), tuple(float(slopes[i]) for i in used), order)
-    return None
+        if not np.any(slopes > _FAINT * noise):
+            continue
+        enough = bool(np.all(slopes[:_ENOUGH] > _CLEAR * noise))
+        used = np.flatnonzero(slopes > (_CLEAR if enough else 0) * noise)
+        order = float(np.polyfit(np.log(np.array(RADII)[used]), np.log(slopes[used]), 1)[0])
+        # Of first order it would be a strict saddle, for the Hessian to tell.
+        clear = enough and order > 1.5
+        found = WayDown(neuron, tuple(RADII[i] for i in used), tuple(float(slopes[i]) for i in used), order, clear)
+        if clear:
+            return found
+        faint = found
+    return faint

@@ -71,7 +71,7 @@ def regularised(
     arrays = (jnp.asarray(x), jnp.asarray(y), jnp.full(samples, 1 / samples))
     loss = plain.PlainSamples(*arrays, penalty, plain.SIGMAS[activation], tuple(widths), "rows", plain.square_cost)
     if known is not None:
-        return Instance(task, loss, extras=[known], searched=bool(rng.random() < 0.1), shortest=1e-4)
+        return Instance(task, loss, extras=[known], searched=bool(rng.random() < 0.1), shortest=1e-4, analytic=False)
     smaller = task.with_hidden((widths[1] - 1, *widths[2:-1]))
     points = kept(*find_critical(smaller, jnp.asarray(random_starts(rng, STARTS, smaller.size))), lambda p: p, 4)
     wider = [smaller.widened(jnp.asarray(point), task.widths[1:-1])[1] for point in points]

@@ -30,7 +30,7 @@ class Instance:
 
     `narrow`: the task with a neuron less, whose points can be split; `proxy`, `narrow_proxy`: nearly the same losses, cheap to
     search; `extras`: points known otherwise, all there are unless `searched`; `radial`: zero
-    modes of the plain loss that the task does not have; `shortest`, `longest`: norms of incoming vectors (or, with
+    modes of the plain loss that the task does not have; `analytic`: whether the loss is; `shortest`, `longest`: norms of incoming vectors (or, with
     data, sizes of pre-activations) between which the loss has derivatives and the plain one is exact.
     """
 
@@ -41,6 +41,7 @@ class Instance:
     narrow_proxy: Task | None = None
     extras: Sequence[np.ndarray] = ()
     radial: int = 0
+    analytic: bool = True
     searched: bool = True
     shortest: float = 0.0
     longest: float = np.inf

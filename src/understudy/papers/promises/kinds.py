@@ -42,9 +42,10 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "quadratic": ("population", {"activation": "quadratic", "width": 2, "teachers": 3, "dim": 2}),
     "softplus": ("population", {"activation": "softplus", "width": 2, "teachers": 3, "dim": 2}),
     "tanh": ("population", {"activation": "tanh:0.5", "width": 3, "teachers": 3, "dim": 2}),
-    "gelu from softplus": (
+    "gelu": ("population", {"activation": "gelu", "width": 2, "teachers": 3, "dim": 2}),
+    "erf from tanh": (
         "population",
-        {"activation": "gelu", "width": 2, "teachers": 3, "dim": 2, "teacher_activation": "softplus"},
+        {"activation": "erf", "width": 2, "teachers": 3, "dim": 2, "teacher_activation": "tanh"},
     ),
     "data, two layers": ("two-layer data", {"activation": "softplus", "width": 2}),
     "data, two outputs, log cosh": (

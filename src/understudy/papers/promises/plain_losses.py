@@ -139,7 +139,12 @@ def softplus(x: Array) -> Array:
 
 def gelu(x: Array) -> Array:
     """xΦ(x)."""
-    return x * (1 + jax.scipy.special.erf(x / math.sqrt(2))) / 2
+    return x * (1 + erf(x)) / 2
+
+
+def erf(x: Array) -> Array:
+    """erf(x/√2)."""
+    return jax.scipy.special.erf(x / math.sqrt(2))
 
 
 def relu(x: Array) -> Array:
@@ -157,6 +162,7 @@ SIGMAS: dict[str, Callable[[Array], Array]] = {
     "tanh": jnp.tanh,
     "tanh:0.5": half_tanh,
     "gelu": gelu,
+    "erf": erf,
     "relu": relu,
 }
 PAIRS = {"erf": erf_pairs, "relu": relu_pairs, "quadratic": quadratic_pairs}

@@ -38,7 +38,7 @@ def population(
     covariance = 0.5 * np.eye(dim) + mixing @ mixing.T if tilted else None
     teacher = us.Teacher(v, b if outputs else b[:, 0], teacher_activation or activation)
     weights = np.ones(width) if fixed else None
-    on_grid = activation not in plain.PAIRS
+    on_grid = activation not in plain.PAIRS or teacher_activation is not None
 
     def made(n: int) -> us.Population:
         outgoing: Any = "trained" if weights is None else weights[:n]
@@ -61,10 +61,13 @@ def population(
     task = made(width)
     extras = [_copy_average(task, v, width, rng) for _ in range(2)] if straight and not fixed else ()
     narrow = made(width - 1) if not fixed and width > 1 else None
-    shortest = 1e-3 if activation == "relu" else 0.0
+    kinked = activation == "relu"
+    shortest = 1e-3 if kinked else 0.0
     proxy, narrow_proxy = (_proxy(v, b, teacher, activation, n) if on_grid else None for n in (width, width - 1))
     longest = 2.2 if on_grid else np.inf
-    return Instance(task, loss, narrow, proxy, narrow_proxy, extras, shortest=shortest, longest=longest)
+    return Instance(
+        task, loss, narrow, proxy, narrow_proxy, extras, analytic=not kinked, shortest=shortest, longest=longest
+    )
 
 
 def _on_grid(v: np.ndarray, b: np.ndarray, student: str, teacher: str, width: int) -> plain.PlainSamples:

@@ -29,7 +29,7 @@ def find_critical(
     """Critical points from these starts, and their gradient norms.
 
     Levenberg-Marquardt on ‖∇L‖², which is attracted by saddles as by minima: the step is -H(H² + τ²)⁻¹g, τ falls with every
-    step that lowers the gradient's norm. `downhill`: -(|H| + τ)⁻¹g, for steps that lower the loss. τ is kept above 1e-9 ‖H‖, so
+    step that lowers the gradient's norm. `downhill`: -(|H| + τ)⁻¹g, for steps that lower the loss. τ is kept above 1e-12 ‖H‖, so
     that zero modes stay where they are; with few iterations, to polish, it begins there.
     """
 
@@ -37,7 +37,7 @@ def find_critical(
         def body(_: Array, carry: tuple) -> tuple:
             (point, loss, gradient, hessian), tau = carry
             values, vectors = jnp.linalg.eigh(hessian)
-            shift = tau + 1e-9 * jnp.max(jnp.abs(values))
+            shift = tau + 1e-12 * jnp.max(jnp.abs(values))
             inverse = 1 / (jnp.abs(values) + shift) if downhill else values / (values**2 + shift**2)
             step = -vectors @ (inverse * (vectors.T @ gradient))
             step = step * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(jnp.linalg.norm(step), 1e-300))
