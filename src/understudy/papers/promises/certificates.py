@@ -68,8 +68,15 @@ def compare(kind: str, count: int, seed: int, tell: Callable[[float], None]) -> 
         gradients, hessians = (np.asarray(x)[: len(points)] for x in derivatives(instance.loss, jnp.asarray(filled)))
         for point, gradient, hessian in zip(points, gradients, hessians, strict=True):
             found = certify(instance.task, point.vector)
-            known = {"radial": instance.radial, "analytic": instance.analytic}
-            truth = judge(instance.loss, point.vector, gradient, hessian, rng, **known)
+            truth = judge(
+                instance.loss,
+                point.vector,
+                gradient,
+                hessian,
+                rng,
+                radial=instance.radial,
+                analytic=instance.analytic,
+            )
             rows.append(
                 {
                     "source": point.source,
