@@ -12,8 +12,8 @@ from understudy.commands.sweep import make_cells, summarise_cell
 from understudy.store import Store
 
 
-def cell(teacher):
-    (made,) = make_cells(["erf"], [teacher], [2], ["k+1"], [0, 1], ["trained"], ["gaussian"], [0.1], 1e-6)
+def cell(teacher, outgoing="trained"):
+    (made,) = make_cells(["erf"], [teacher], [2], ["k+1"], [0, 1], [outgoing], ["gaussian"], [0.1], 1e-6)
     return made
 
 
@@ -45,3 +45,13 @@ def test_grids_in_one_directory_have_figures_of_their_own(tmp_path):
     table = CliRunner().invoke(app, grid)
     assert "not a number" in table.output
     assert len(list(tmp_path.glob("sweep-*.png"))) == 2
+
+
+def test_the_table_shows_what_the_cells_differ_in(tmp_path):
+    for outgoing in ("trained", "fixed"):
+        Store(tmp_path).save(cell(3, outgoing), runs([0.1, 0.2]))
+    grid = ["sweep", "--teacher", "3", "--student", "2", "--seeds", "2", "--out", str(tmp_path), "--outgoing"]
+    table = CliRunner().invoke(app, [*grid, "trained,fixed"]).output
+    assert all(word in table for word in ("outgoing", "trained", "fixed", "2 cells"))
+    assert "init" not in table
+    assert "outgoing" not in CliRunner().invoke(app, [*grid, "trained"]).output

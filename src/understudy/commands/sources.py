@@ -73,7 +73,7 @@ def name_by_hash(command: str, told: dict[str, Any], teacher: Teacher, **options
     return f"{command}-{configuration_hash({'task': told, 'teacher': weights, 'options': options})}"
 
 
-def make_task(teacher: Teacher, width: int) -> Any:
+def population_of(teacher: Teacher, width: int) -> Any:
     """The population loss: on a lattice in the plane where there is no closed form, else from pair interactions."""
     from understudy.gaussian import has_closed_form
     from understudy.tasks import Population, on_grid

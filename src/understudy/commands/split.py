@@ -114,7 +114,7 @@ def _minimum(source: Teacher, width: int, seed: int | None) -> tuple[TwoLayer, i
     """Where one Glorot start ends; the best of eight unless a seed is given."""
     import numpy as np
 
-    from understudy.commands.sources import make_task
+    from understudy.commands.sources import population_of
     from understudy.dynamics import FlowOptions, starts
     from understudy.fitting import fit
     from understudy.tasks import Population
@@ -122,7 +122,7 @@ def _minimum(source: Teacher, width: int, seed: int | None) -> tuple[TwoLayer, i
     seeds = list(range(8)) if seed is None else [seed]
     if min(seeds) < 0:
         raise ValueError(f"--seed is not negative; received {seed}.")
-    task = make_task(source, width)
+    task = population_of(source, width)
     begin = starts.glorot(Population(source, width), seeds)
     runs = fit(task, seeds, init=begin, options=FlowOptions(snapshots=0))
     minima = [r for r in runs if r.certificate.kind == "minimum"]
@@ -140,13 +140,13 @@ def _report(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from understudy.commands.sources import make_task
+    from understudy.commands.sources import population_of
     from understudy.points import certify
     from understudy.points.destinations import Catalogue, follow_pushes, least_direction
     from understudy.points.splitting import expected_kind, lower_bound, split_matrices
     from understudy.surgery import split as split_neuron
 
-    task, wide = make_task(source, network.width), make_task(source, network.width + 1)
+    task, wide = population_of(source, network.width), population_of(source, network.width + 1)
     point = certify(task, network)
     axis = np.linspace(-1.0, 0.5, 61)
     rows, lines = [], []

@@ -218,10 +218,13 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
 
     table = Table(header_style="bold")
     for name in ("activation", "k", "n", "d"):
-        table.add_column(name, justify="left" if name == "activation" else "right")
-    table.add_column("where the runs end")
-    for name in ("best loss", "gradient norm"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="left" if name == "activation" else "right", overflow="fold")
+    varied = [name for name in ("outgoing", "init", "init_std") if len({row[name] for row in rows}) > 1]
+    if varied:
+        table.add_column(", ".join(name.replace("_", " ") for name in varied), overflow="fold")
+    table.add_column("where the runs end", overflow="fold", min_width=18)
+    table.add_column("best loss", justify="right", no_wrap=True)
+    table.add_column("gradient norm", justify="right", min_width=7)
     for row in rows:
         ends = ", ".join(
             f"{p['count']} {p['label']}" + ("" if p["kind"] == "minimum" else f" ({p['kind']})")
@@ -233,12 +236,13 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
             str(row["teacher"]),
             str(row["student"]),
             str(row["dim"]),
+            *([", ".join(str(row[name]) for name in varied)] if varied else []),
             ends + (f", {more} more kinds" if more > 0 else ""),
             "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
             f"≤ {row['largest_gradient_norm']:.0e}",
         )
     console = Console()
     console.print(table)
-    console.print(f"{len(rows)} cells in {seconds:.1f} s, {skipped} of them stored before.")
+    console.print(f"{len(rows)} cell{'s' * (len(rows) != 1)} in {seconds:.1f} s, {skipped} of them stored before.")
     for failure in failed:
         console.print(f"[bold]failed[/]: {failure}", soft_wrap=True)
