@@ -222,9 +222,9 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
     varied = [name for name in ("outgoing", "init", "init_std") if len({row[name] for row in rows}) > 1]
     if varied:
         table.add_column(", ".join(name.replace("_", " ") for name in varied), overflow="fold")
-    table.add_column("where the runs end", overflow="fold", min_width=18)
+    table.add_column("where the runs end", overflow="fold")
     table.add_column("best loss", justify="right", no_wrap=True)
-    table.add_column("gradient norm", justify="right", min_width=7)
+    table.add_column("gradient norm", justify="right", overflow="fold")
     for row in rows:
         ends = ", ".join(
             f"{p['count']} {p['label']}" + ("" if p["kind"] == "minimum" else f" ({p['kind']})")
