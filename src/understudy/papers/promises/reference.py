@@ -76,9 +76,14 @@ def judge(
         return Reference("minimum", inertia, values, unclear)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
-    if unclear and kind == "non-strict saddle":
-        # With positive ones in the gap it may be a minimum whose basin is as narrow as they are small.
-        kind = "saddle" if np.any(values[~zero & ~clear] < 0) else "unclear"
+    if unclear and kind in ("minimum", "non-strict saddle"):
+        # With positive ones in the gap it may be a minimum whose basin is as narrow as they are small; with negative ones
+        # a saddle beside which the loss falls by less than rounding.
+        negative = bool(np.any(values[~zero & ~clear] < 0))
+        if negative == (kind == "minimum"):
+            kind = "unclear"
+        elif negative:
+            kind = "saddle"
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
@@ -123,22 +128,24 @@ def _falls(
 ) -> tuple[np.ndarray, np.ndarray]:
     """How far the loss falls within balls of each radius, and below what that is rounding.
 
-    Half of the starts are in the null space, half anywhere. A fall is a difference of two losses, known to 1e-13, or of an
-    analytic loss -∫(∇L(θ + tδ) - ∇L(θ))·δ dt, known to 1e-14 |δ| beside what is left of the gradient at the point.
+    Starts are along eigenvectors with the least eigenvalues, both ways, in the null space, and anywhere. A fall is a
+    difference of two losses, known to 1e-13, or of an analytic loss -∫(∇L(θ + tδ) - ∇L(θ))·δ dt, known to 1e-14 |δ| beside
+    what is left of the gradient at the point.
     """
     ways = rng.normal(size=(STARTS, len(point)))
     ways[::2] = (ways[::2] @ vectors * zero) @ vectors.T
+    softest = vectors[:, zero].T[: STARTS // 4]
+    ways[: 2 * len(softest)] = np.concatenate([softest, -softest])
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     inverse = np.where(zero, 0.0, 1 / np.where(zero, 1.0, np.abs(values)))
-    arrays = map(jnp.asarray, (point, gradient, vectors, inverse, ways, np.array(RADII)))
-    base, lowest, last, along = (np.asarray(x) for x in _descend(loss, *arrays))
-    coarse = np.full(len(RADII), 1e-13 * (1 + abs(float(base))))
-    plain = base - np.nanmin(lowest, axis=1)
+    coarse = 1e-13 * (1 + abs(float(loss(jnp.asarray(point)))))
+    arrays = (jnp.asarray(x) for x in (point, gradient, vectors, inverse, ways, np.array(RADII), coarse))
+    plain, along = (np.nanmax(np.asarray(x), axis=1) for x in _descend(loss, *arrays))
+    noise = np.full(len(RADII), coarse)
     if not analytic:
-        return _at_least_as_inside(plain), coarse
+        return _at_least_as_inside(plain), noise
     fine = np.array(RADII) * (10 * float(np.linalg.norm(gradient)) + 1e-14 * (1 + float(np.abs(point).max()) ** 2))
-    kept = np.clip(along, base - last - coarse[0], base - last + coarse[0])  # both must be true
-    return _at_least_as_inside(np.where(plain > coarse, plain, np.nanmax(kept, axis=1))), np.minimum(coarse, fine)
+    return _at_least_as_inside(np.where(plain > coarse, plain, along)), np.minimum(noise, fine)
 
 
 def _at_least_as_inside(falls: np.ndarray) -> np.ndarray:
@@ -155,20 +162,23 @@ def _descend(
     inverse: Float[Array, " P"],
     ways: Float[Array, "s P"],
     radii: Float[Array, " r"],
-) -> tuple[Float[Array, ""], Float[Array, "r s"], Float[Array, "r s"], Float[Array, "r s"]]:
-    """The loss at the point; the lowest met on the way down from each start, inside each ball; the last; its fall by gradients.
+    noise: Float[Array, ""],
+) -> tuple[Float[Array, "r s"], Float[Array, "r s"]]:
+    """How far the loss falls on the way down from each start, inside each ball: by losses, and by gradients at both ends.
 
     Newton's step with |H| off the null space; in it steps along the gradient, half of the radius long at first and a tenth
     shorter each time.
     """
     slope = jax.value_and_grad(loss)
+    base = loss(point)
     nodes, shares = (jnp.asarray(x / 2) for x in np.polynomial.legendre.leggauss(8))
 
     def fall(away: Array) -> Array:
         slopes = jax.vmap(lambda t: slope(point + t * away)[1] - gradient)(nodes + 0.5)
-        return -jnp.dot(shares, slopes @ away)
+        plain = base - loss(point + away)
+        return jnp.clip(-jnp.dot(shares, slopes @ away), plain - noise, plain + noise)  # both must be true
 
-    def run(radius: Array, way: Array) -> tuple[Array, Array, Array]:
+    def run(radius: Array, way: Array) -> tuple[Array, Array]:
         def body(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             place, lowest = carry
             value, gradient = slope(place)
@@ -180,7 +190,6 @@ def _descend(
             return point + away, jnp.fmin(lowest, value)
 
         place, lowest = jax.lax.fori_loop(0, STEPS, body, (point + radius * way, jnp.asarray(jnp.inf)))
-        last = loss(place)
-        return jnp.fmin(lowest, last), last, fall(place - point)
+        return base - jnp.fmin(lowest, loss(place)), jnp.fmax(fall(radius * way), fall(place - point))
 
-    return loss(point), *jax.vmap(lambda r: jax.vmap(lambda w: run(r, w))(ways))(radii)
+    return jax.vmap(lambda r: jax.vmap(lambda w: run(r, w))(ways))(radii)

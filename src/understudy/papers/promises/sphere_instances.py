@@ -24,7 +24,7 @@ def sphere(rng: np.random.Generator, *, width: int, teachers: int, dim: int, deg
         """Rows of norm 1, and orthogonal to the teachers where they nearly are: descent ends beside these degenerate points."""
         rows = point.reshape(width, dim)
         for _ in range(2):
-            beside = np.abs(rows @ v.T).max(axis=1, keepdims=True) < 1e-5
+            beside = (np.abs(rows @ v.T).max(axis=1, keepdims=True) < 1e-5) & (teachers < dim)
             rows = np.where(beside, rows - rows @ np.linalg.pinv(v) @ v, rows)
             rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.ravel()
