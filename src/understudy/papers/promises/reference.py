@@ -77,14 +77,21 @@ def judge(
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
     if unclear and kind in ("minimum", "non-strict saddle"):
-        # With positive ones in the gap it may be a minimum whose basin is as narrow as they are small; with negative ones
-        # a saddle beside which the loss falls by less than rounding.
-        negative = bool(np.any(values[~zero & ~clear] < 0))
-        if negative == (kind == "minimum"):
-            kind = "unclear"
-        elif negative:
-            kind = "saddle"
+        kind = _with_gap(kind, values[~zero & ~clear], float(np.linalg.norm(gradient)))
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
+
+
+def _with_gap(kind: Kind, gap: np.ndarray, slope: float) -> Kind:
+    """What is left of a kind, told by falls, with these eigenvalues in the gap and that gradient norm.
+
+    With positive ones it may be a minimum whose basin is as narrow as they are small, unless a negative one is more than the
+    distance to the critical point; with negative ones a saddle beside which the loss falls by less than rounding.
+    """
+    if kind == "minimum":
+        return "unclear" if np.any(gap < 0) else "minimum"
+    if np.any((gap < 0) & (gap**2 >= NEAR * slope)):
+        return "saddle"
+    return "unclear" if np.any(gap > 0) else "saddle"
 
 
 def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
