@@ -56,6 +56,8 @@ def test_two_plain_losses_of_one_network_agree():
         (lambda x: x[0] ** 2 + x[1] ** 2 - 3e-11 * x[2] ** 2, "saddle", (1, 0, 2)),
         (lambda x: x[0] ** 2 + x[1] ** 2 + 3e-9 * x[2] ** 2 + x[2] ** 3, "unclear", (0, 0, 3)),
         (lambda x: x[0] ** 2 + x[1] ** 2 - 3e-13 * x[2] ** 2 + x[2] ** 4, "unclear", (1, 0, 2)),
+        (lambda x: x[0] ** 2 + 3e-8 * x[1] ** 2 + x[1] ** 3 - 2e-13 * x[2] ** 2, "unclear", (1, 0, 2)),
+        (lambda x: x[0] ** 2 + 3e-8 * x[1] ** 2 + x[1] ** 3 - 2e-8 * x[2] ** 2, "saddle", (1, 0, 2)),
     ],
 )
 def test_the_reference_knows_points_of_which_the_truth_is_known(function, kind, inertia):

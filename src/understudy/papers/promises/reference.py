@@ -77,21 +77,19 @@ def judge(
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
     if unclear and kind in ("minimum", "non-strict saddle"):
-        kind = _with_gap(kind, values[~zero & ~clear], float(np.linalg.norm(gradient)))
+        kind = _with_gap(kind, values[~zero & ~clear])
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
-def _with_gap(kind: Kind, gap: np.ndarray, slope: float) -> Kind:
-    """What is left of a kind, told by falls, with these eigenvalues in the gap and that gradient norm.
+def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
+    """What is left of a kind, told by falls, with these eigenvalues in the gap.
 
-    With positive ones it may be a minimum whose basin is as narrow as they are small, unless a negative one is more than the
-    distance to the critical point; with negative ones a saddle beside which the loss falls by less than rounding.
+    With positive ones it may be a minimum whose basin is as narrow as they are small, and whose zero modes, a little aside, are
+    much smaller numbers of either sign; with negative ones a saddle beside which the loss falls by less than rounding.
     """
     if kind == "minimum":
         return "unclear" if np.any(gap < 0) else "minimum"
-    if np.any((gap < 0) & (gap**2 >= NEAR * slope)):
-        return "saddle"
-    return "unclear" if np.any(gap > 0) else "saddle"
+    return "saddle" if np.any(gap < 0) and -gap.min() >= 0.01 * gap.max() else "unclear"
 
 
 def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
