@@ -79,6 +79,20 @@ def test_a_narrow_minimum_is_a_minimum():
     assert sum(fall > 1e-13 for fall in found.falls) == 5
 
 
+@pytest.mark.thorough
+def test_a_minimum_may_be_as_narrow_as_its_least_weight():
+    """Both are cubic as far as the balls go; at x₂ = 1e-4 a weight of that size could still change its sign."""
+    for least, kind in ((0.0, "non-strict saddle"), (1e-4, "unclear")):
+        point = np.array([1.0, 1.0, least])
+
+        def function(x, point=point):
+            y = x - point
+            return y[0] ** 2 + y[1] ** 2 - y[2] ** 3
+
+        gradient, hessian = (np.asarray(x)[0] for x in derivatives(function, jnp.asarray(point)[None]))
+        assert judge(function, point, gradient, hessian, np.random.default_rng(0)).kind == kind
+
+
 def test_a_way_down_at_a_distance_is_no_saddle_here():
     noise = np.full(len(RADII), 1e-13)
     assert told(np.array([1e-4, 3e-6, 2e-8, 0.0, 0.0, 0.0]), noise) == "minimum"
