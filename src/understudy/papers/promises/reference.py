@@ -84,9 +84,9 @@ def judge(
 
 
 def _least_weight(point: np.ndarray) -> float:
-    """The least size of a coordinate that is not zero."""
+    """The least size of a coordinate, without those so small that the curvature they make is in the gap, or zero."""
     sizes = np.abs(point)
-    return float(np.min(sizes[sizes > 1e-12 * sizes.max(initial=0.0)], initial=np.inf))
+    return float(np.min(sizes[sizes > CLEAR * sizes.max(initial=0.0)], initial=np.inf))
 
 
 def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
