@@ -18,6 +18,7 @@ from understudy.papers.promises.reference import RADII, derivatives, judge, told
 def test_both_promises_are_claims_at_the_asked_scale():
     assert [claim.id for claim in claims_of("promises")] == ["certificates", "kill-soak"]
     assert set(certificates.NAMES) == set(KINDS)
+    assert set(certificates.QUICK) < set(KINDS)
     (points,) = find_claims("promises", "certificates")
     (kills,) = find_claims("promises", "kill-soak")
     assert (points.full["points"], set(points.full["kinds"])) == (1000, set(KINDS))
