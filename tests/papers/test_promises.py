@@ -10,6 +10,7 @@ import pytest
 import understudy as us
 from understudy.papers import Progress, claims_of, find_claims
 from understudy.papers.promises import certificates, kill_soak
+from understudy.papers.promises.comparison import outcome
 from understudy.papers.promises.kinds import KINDS
 from understudy.papers.promises.plain_losses import PlainPopulation, erf_pairs, plane_grid
 from understudy.papers.promises.reference import RADII, derivatives, judge, told
@@ -82,9 +83,13 @@ def test_a_narrow_minimum_is_a_minimum():
 
 @pytest.mark.thorough
 def test_a_minimum_may_be_as_narrow_as_its_least_weight():
-    """Both are cubic as far as the balls go; at x₂ = 1e-4 a weight of that size could still change its sign."""
-    for least, kind in ((0.0, "non-strict saddle"), (1e-4, "unclear")):
-        point = np.array([1.0, 1.0, least])
+    """All are cubic as far as the balls go; at x₂ = 1e-4 a weight of that size could still change its sign."""
+    for rest, least, kind in (
+        (1.0, 0.0, "non-strict saddle"),
+        (1.0, 1e-4, "unclear"),
+        (1e-31, 1e-33, "non-strict saddle"),
+    ):
+        point = np.array([rest, rest, least])
 
         def function(x, point=point):
             y = x - point
@@ -135,10 +140,10 @@ def _never_a_saddle(certify):
 
 
 def test_a_wrong_inertia_is_wrong_even_if_the_verdict_is_right():
-    row = {"kind": "strict saddle", "truth": "strict saddle", "inertia": (1, 0, 2), "unclear spectrum": False}
-    assert certificates.outcome({**row, "true inertia": (1, 0, 2)}) == "right"
-    assert certificates.outcome({**row, "true inertia": (1, 1, 1)}) == "wrong"
-    assert certificates.outcome({**row, "true inertia": (1, 0, 2), "kind": "unconverged"}) == "undecided"
+    row = {"verdict": "strict saddle", "truth": "strict saddle", "inertia": (1, 0, 2), "unclear_spectrum": False}
+    assert outcome({**row, "true_inertia": (1, 0, 2)}) == "right"
+    assert outcome({**row, "true_inertia": (1, 1, 1)}) == "wrong"
+    assert outcome({**row, "true_inertia": (1, 0, 2), "verdict": "unconverged"}) == "undecided"
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------

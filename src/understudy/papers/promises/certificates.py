@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.promises.comparison import comparison_cell
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
-
-BATCH = 32
-"""Points of one task whose Hessians are computed at once; shorter batches are filled up, so that one program serves all."""
 
 NAMES = (
     "erf",
@@ -49,99 +49,33 @@ the penalty's 2λ that is 2λ[[I, ∓ŵ], [∓ŵᵀ, 1]] ≥ 0, and 2JᵀJ/N com
 """
 
 
-def compare(kind: str, count: int, seed: int, tell: Callable[[float], None]) -> list[dict[str, Any]]:
-    """`count` random critical points of that kind of task: the certificate's verdict and the reference's, point by point."""
-    import jax.numpy as jnp
-
-    from understudy.papers.promises.instances import points_of
-    from understudy.papers.promises.kinds import make
-    from understudy.papers.promises.reference import derivatives, judge
-    from understudy.points import certify
-
-    rng = np.random.default_rng([seed, NAMES.index(kind)])
-    rows: list[dict[str, Any]] = []
-    for _ in range(3 * count):
-        instance = make(kind, rng)
-        points = points_of(instance, rng)[: min(BATCH, count - len(rows))]
-        if not points:
-            continue
-        vectors = np.stack([p.vector for p in points])
-        filled = np.concatenate([vectors, np.repeat(vectors[:1], BATCH - len(points), axis=0)])
-        gradients, hessians = (np.asarray(x)[: len(points)] for x in derivatives(instance.loss, jnp.asarray(filled)))
-        for point, gradient, hessian in zip(points, gradients, hessians, strict=True):
-            found = certify(instance.task, point.vector)
-            truth = judge(
-                instance.loss,
-                point.vector,
-                gradient,
-                hessian,
-                rng,
-                radial=instance.radial,
-                analytic=instance.analytic,
-            )
-            rows.append(
-                {
-                    "source": point.source,
-                    "kind": found.kind,
-                    "inertia": (found.index, found.zeros, found.positives),
-                    "truth": truth.kind,
-                    "true inertia": truth.inertia,
-                    "unclear spectrum": truth.unclear_spectrum,
-                    "gradient": float(np.linalg.norm(gradient)),
-                    "sizes": np.sort(np.abs(truth.values))[instance.radial :] / np.abs(truth.values).max(),
-                    "evidence": found.evidence,
-                    "falls": truth.falls,
-                    "vector": point.vector,
-                    "instance": instance,
-                }
-            )
-        tell(len(rows) / count)
-        if len(rows) >= count:
-            break
-    return rows
-
-
-def outcome(row: dict[str, Any]) -> str:
-    """`right`, `wrong`, `undecided` (the certificate says so) or `unclear` (the reference cannot tell)."""
-    if row["kind"] == "unconverged":
-        return "undecided"
-    if row["truth"] == "unclear":
-        return "unclear"
-    if row["kind"] != row["truth"] and not (row["truth"] == "saddle" and row["kind"].endswith("saddle")):
-        return "wrong"
-    if row["unclear spectrum"]:
-        return "right"  # the kind can be told; how many eigenvalues are zero cannot
-    return "right" if row["inertia"] == row["true inertia"] else "wrong"
+def _cells(settings: Settings) -> list[dict[str, Any]]:
+    """Lots of at most `cell` points of each kind of task."""
+    lots = [min(settings["cell"], settings["points"] - i) for i in range(0, settings["points"], settings["cell"])]
+    return [
+        {"kind": "certificates", "task": task, "points": points, "seed": settings["seed"], "part": part}
+        for task in settings["kinds"]
+        for part, points in enumerate(lots)
+    ]
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
-    from understudy.compilation import keep_compiled_programs
-    from understudy.papers.promises.kinds import KINDS
+    import xarray as xr
 
-    keep_compiled_programs()
-    if set(NAMES) != set(KINDS):
-        raise ValueError(f"Kinds of tasks and their names do not fit: {sorted(set(NAMES) ^ set(KINDS))}.")
-    outcomes: dict[str, Counter[str]] = {}
-    truths: dict[str, Counter[str]] = {}
-    gradients, sizes, wrongs = [], [], []
-    sources: Counter[str] = Counter()
-    for number, kind in enumerate(settings["kinds"]):
-
-        def tell(share: float, number: int = number, kind: str = kind) -> None:
-            progress((number + share) / len(settings["kinds"]), kind)
-
-        tell(0.0)
-        rows = compare(kind, settings["points"], settings["seed"], tell)
-        outcomes[kind] = Counter(outcome(row) for row in rows)
-        truths[kind] = Counter(row["truth"] for row in rows)
-        sources.update(row["source"] for row in rows)
-        gradients += [row["gradient"] for row in rows]
-        sizes += [row["sizes"] for row in rows]
-        wrongs += [f"{kind}, {r['source']}: {r['kind']} for {r['truth']}" for r in rows if outcome(r) == "wrong"]
-    shares = {what: [c[what] / sum(c.values()) for c in outcomes.values()] for what in ("undecided", "unclear")}
+    cells = _cells(settings)
+    found = compute(comparison_cell, cells, progress, keep=settings["keep"])
+    parts: dict[str, list[xr.Dataset]] = {}
+    for cell, lot in zip(cells, found, strict=True):
+        parts.setdefault(cell["task"], []).append(lot)
+    points = {kind: xr.concat(lots, "point") for kind, lots in parts.items()}
+    outcomes = {kind: Counter(rows["outcome"].values.tolist()) for kind, rows in points.items()}
+    truths = {kind: Counter(rows["truth"].values.tolist()) for kind, rows in points.items()}
+    sources = sum((Counter(rows["source"].values.tolist()) for rows in points.values()), Counter())
+    gradients = np.concatenate([rows["gradient"].values for rows in points.values()])
+    shares = {what: [c[what] / c.total() for c in outcomes.values()] for what in ("undecided", "unclear")}
     checks = [
         equal("wrong verdicts", 0, sum(c["wrong"] for c in outcomes.values())),
-        at_least("points of each kind of task", [sum(c.values()) for c in outcomes.values()], bound=settings["points"]),
+        at_least("points of each kind of task", [c.total() for c in outcomes.values()], bound=settings["points"]),
         at_least("minima of each kind of task", [c["minimum"] for c in truths.values()], bound=1),
         at_least(
             "strict saddles of each kind of task that has any",
@@ -152,11 +86,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         at_most("share that the reference cannot tell, of each kind of task", shares["unclear"], bound=0.1),
         at_most("gradient norm of the points, by the plain losses", gradients, bound=1e-9),
     ]
-    total = sum((Counter(c) for c in outcomes.values()), Counter())
-    kinds = sum((Counter(c) for c in truths.values()), Counter())
+    total, kinds = sum(outcomes.values(), Counter()), sum(truths.values(), Counter())
     measured = {
         "kinds of tasks": len(outcomes),
-        "points": sum(total.values()),
+        "points": total.total(),
         "wrong verdicts": total["wrong"],
         "left undecided": total["undecided"],
         "beyond the reference": total["unclear"],
@@ -165,18 +98,29 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             for kind in ("minimum", "strict saddle", "non-strict saddle", "saddle")
         },
         "undecided by kind": {kind: c["undecided"] for kind, c in outcomes.items() if c["undecided"]} or "none",
+        "beyond the reference, by kind": {kind: c["unclear"] for kind, c in outcomes.items() if c["unclear"]} or "none",
         "from": dict(sources),
     }
-    flat = np.concatenate(sizes)
+    sizes = np.concatenate([rows["sizes"].values.ravel() for rows in points.values()])
     data = {
-        "sizes": flat,
+        "sizes": sizes[~np.isnan(sizes)],
         "kinds": np.array(list(outcomes)),
         "right": np.array([c["right"] for c in outcomes.values()]),
         "minima": np.array([c["minimum"] for c in truths.values()]),
         "strict": np.array([c["strict saddle"] for c in truths.values()]),
         "other": np.array([c["non-strict saddle"] + c["saddle"] + c["unclear"] for c in truths.values()]),
     }
-    return Measurement(checks, measured, data=data, notes="; ".join(wrongs[:20]))
+    return Measurement(checks, measured, data=data, notes="; ".join(_wrong(points)[:20]))
+
+
+def _wrong(points: Mapping[str, xr.Dataset]) -> list[str]:
+    """Where the two disagree."""
+    told = []
+    for kind, rows in points.items():
+        wrong = rows.isel(point=np.flatnonzero(rows["outcome"].values == "wrong"))
+        columns = (wrong[name].values.tolist() for name in ("source", "verdict", "truth"))
+        told += [f"{kind}, {source}: {verdict} for {truth}" for source, verdict, truth in zip(*columns, strict=True)]
+    return told
 
 
 def _draw(measurement: Measurement, figure: Figure) -> None:
@@ -221,8 +165,8 @@ CLAIM = Claim(
         "Verdicts are compared exactly, and so are inertias where no eigenvalue is in the gap: there it may be rounding, the distance to "
         "the critical point, or itself."
     ),
-    quick={"points": 30, "seed": 0, "kinds": QUICK},
-    full={"points": 1000, "seed": 7, "kinds": list(NAMES)},
+    quick={"points": 30, "cell": 30, "keep": False, "seed": 0, "kinds": QUICK},
+    full={"points": 1000, "cell": 250, "keep": True, "seed": 11, "kinds": list(NAMES)},
     measure=_measure,
     figure=_draw,
 )

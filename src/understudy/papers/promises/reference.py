@@ -76,17 +76,17 @@ def judge(
         return Reference("minimum", inertia, values, unclear)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
-    if not unclear and kind == "non-strict saddle" and _least_weight(point) < RADII[-1]:
+    if not unclear and kind == "non-strict saddle" and _least_weight(point, CLEAR * largest) < RADII[-1]:
         kind = "unclear"  # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
-def _least_weight(point: np.ndarray) -> float:
+def _least_weight(point: np.ndarray, clear: float) -> float:
     """The least size of a coordinate, without those so small that the curvature they make is in the gap, or zero."""
     sizes = np.abs(point)
-    return float(np.min(sizes[sizes > CLEAR * sizes.max(initial=0.0)], initial=np.inf))
+    return float(np.min(sizes[sizes > clear], initial=np.inf))
 
 
 def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
