@@ -106,6 +106,13 @@ def test_a_way_down_at_a_distance_is_no_saddle_here():
     assert told(np.array([0.0, 1e-6, 0.0, 0.0, 0.0, 0.0]), noise) == "unclear"
 
 
+def test_no_fall_above_rounding_is_a_minimum_unless_it_goes_like_a_power():
+    noise = np.full(len(RADII), 1e-13)
+    assert told(np.full(len(RADII), 2e-16), noise) == "minimum"
+    assert told(1e-12 * np.array(RADII), noise) == "minimum"
+    assert told(1e-11 * np.array(RADII) ** 3, noise) == "unclear"
+
+
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 

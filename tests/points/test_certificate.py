@@ -258,6 +258,16 @@ def test_relu_students_at_the_teacher_and_spurious_minima_are_told_apart():
         assert (run.structure.label == "6-copy") == (run.loss < 1e-13)
 
 
+def test_what_relaxation_has_left_over_is_no_slope():
+    """The teacher's own weights, beside which relaxation is slow: at 0.1 it ends 1e-10 from the valley's floor."""
+    w, a = [[-0.70191389, -0.90121025], [0.51849772, 0.41149655]], [-0.5661724, -0.35308151]
+    task = us.Population(us.Teacher(w, a, activation="quadratic"), width=2)
+    found = us.certify(task, us.TwoLayer(w, a))
+    assert (found.kind, found.flat_dimension) == ("minimum", 3)
+    assert found.higher_order is not None
+    assert not found.higher_order.by_slopes
+
+
 # -- degenerate toys ---------------------------------------------------------------------------------------------------
 
 TOYS = {

@@ -170,11 +170,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
         near = min(0.1, _nearest_kink(task, vector) / 4)
         higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold, near)
-        evidence.append(
-            f"{unexplained} zero modes without a symmetry behind them; relaxed loss on spheres of radius "
-            f"{higher.radii} around the point: lowest {higher.lowest}, highest {higher.highest}, rounding "
-            f"{higher.noise:.0e}"
-        )
+        evidence.append(f"{unexplained} zero modes without a symmetry behind them; {higher.describe()}")
         flat = zeros if higher.finding == "flat" else explained
         kind = "minimum"
         if higher.finding == "descends":

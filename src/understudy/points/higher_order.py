@@ -35,9 +35,11 @@ class HigherOrder:
     """Evidence along `dimension` zero directions.
 
     `radii`: of the spheres, the largest four on which y(z) is found near z; `lowest`, `highest`: extreme values of ψ on
-    each; `noise`: rounding level of ψ; `slopes`: lowest values of dψ/dr on each, `slope_noise` their rounding level;
+    each; `noise`: rounding level of ψ; `slopes`: lowest values of dψ/dr on each (NaN where y(z) is seldom found to rounding),
+    `slope_noise` their rounding level;
     `order`: exponent of the lowest value in the radius (3 for a cubic descent). `finding`, from ψ, and where ψ is lost in
-    rounding from r dψ/dr, which is known much better (r⁶ at r = 0.01 is 1e-12, and rounding of the loss often 1e-13):
+    rounding from r dψ/dr (`by_slopes`), which is known much better (r⁶ at r = 0.01 is 1e-12, and rounding of the loss often
+    1e-13):
 
     - `descends`: ψ < -noise on at least two spheres, falling like the third or a higher power of the radius, and
       nowhere above noise on a smaller one;
@@ -55,6 +57,20 @@ class HigherOrder:
     finding: Finding
     slopes: tuple[float, ...]
     slope_noise: float
+    by_slopes: bool
+
+    def describe(self) -> str:
+        """The numbers that decided, in words."""
+        radii, lowest, highest, slopes = (
+            ", ".join(f"{x:.2g}" for x in row) for row in (self.radii, self.lowest, self.highest, self.slopes)
+        )
+        text = (
+            f"relaxed loss on spheres of radius {radii} around the point: lowest {lowest}, highest {highest}, "
+            f"rounding {self.noise:.0e}"
+        )
+        if self.by_slopes:
+            text += f"; its least slope outwards: {slopes}, rounding {self.slope_noise:.0e}"
+        return text
 
 
 def examine(
@@ -87,7 +103,8 @@ def examine(
     radii: list[float] = []
     lowest, highest, slopes = [], [], []
     for radius in largest * 0.5 ** np.arange(_RADII):
-        found = np.asarray(_search(task, point, basis, relaxing, tried, jnp.asarray(radius), jnp.asarray(noise)))
+        numbers = (jnp.asarray(x) for x in (radius, noise, slope_noise))
+        found = np.asarray(_search(task, point, basis, relaxing, tried, *numbers))
         losses = found[:, :2]
         usable = losses[np.isfinite(losses)] - base
         if len(usable) < losses.size / 2:
@@ -95,16 +112,27 @@ def examine(
         radii.append(float(radius))
         lowest.append(float(usable.min()))
         highest.append(float(usable.max()))
-        slopes.append(float(np.nanmin(found[:, 2])))
+        settled = np.isfinite(found[:, 2])
+        slopes.append(float(found[settled, 2].min()) if settled.mean() >= 0.5 else np.nan)
         if len(radii) == _ENOUGH:
             break
     finding, order = _judge(np.array(radii), np.array(lowest), np.array(highest), noise)
+    by_slopes = False
     if finding in ("undecided", "level", "flat"):
         by_slope, power = _judge(np.array(radii), np.array(slopes), np.array(slopes), slope_noise, least=1.5)
         if by_slope in ("descends", "rises"):
-            finding, order = by_slope, power + 1
+            finding, order, by_slopes = by_slope, power + 1, True
     return HigherOrder(
-        count, tuple(radii), tuple(lowest), tuple(highest), float(noise), order, finding, tuple(slopes), slope_noise
+        dimension=count,
+        radii=tuple(radii),
+        lowest=tuple(lowest),
+        highest=tuple(highest),
+        noise=float(noise),
+        order=order,
+        finding=finding,
+        slopes=tuple(slopes),
+        slope_noise=slope_noise,
+        by_slopes=by_slopes,
     )
 
 
@@ -135,41 +163,43 @@ def _search(
     directions: Float[Array, "m z"],
     radius: Float[Array, ""],
     noise: Float[Array, ""],
+    slope_noise: Float[Array, ""],
 ) -> Float[Array, "m 3"]:
     """ψ + L(θ) on the sphere of that radius: at the given directions, and the lowest met in a descent from each; and the
     lowest dψ/dr met."""
 
-    def relaxed(direction: Array) -> tuple[Array, Array]:
+    def relaxed(direction: Array) -> tuple[Array, Array, Array]:
+        """ψ + L(θ), its gradient in Z, and dψ/dr."""
         start = vector + radius * null @ direction
 
-        def relax(_: Array, point: Array) -> Array:
-            return point - inverse @ task.value_and_gradient(point)[1]
+        def relax(_: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            point, _ = carry
+            gradient = task.value_and_gradient(point)[1]
+            return point - inverse @ gradient, null.T @ gradient
 
-        point = jax.lax.fori_loop(0, _RELAXATIONS, relax, start)
+        point, before = jax.lax.fori_loop(0, _RELAXATIONS, relax, (start, jnp.zeros_like(direction)))
         loss, gradient = task.value_and_gradient(point)
+        slope = null.T @ gradient
         # What is left to gain in Y must be below rounding, and y(z) shorter than z.
         left = jnp.abs(gradient @ (inverse @ gradient))
         near = (jnp.linalg.norm(point - start) < radius) & (left < noise)
-        return jnp.where(near, loss, jnp.nan), null.T @ gradient
+        # An error of y(z) is one of first order in the slope: the last relaxation must not have changed it.
+        settled = near & (jnp.linalg.norm(slope - before) <= slope_noise)
+        return jnp.where(near, loss, jnp.nan), slope, jnp.where(settled, slope @ direction, jnp.nan)
 
     def descend(direction: Array) -> Array:
-        first, slope = relaxed(direction)
-
-        def outward(loss: Array, slope: Array, d: Array) -> Array:
-            return jnp.where(jnp.isfinite(loss), slope @ d, jnp.nan)
-
         def turn(i: Array, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             d, slope, lowest, least = carry
             slope = slope - (slope @ d) * d
             length = jnp.linalg.norm(slope)
             moved = d - 0.5 * 0.85**i * slope / jnp.where(length > 0, length, 1.0)
             d = moved / jnp.linalg.norm(moved)
-            loss, slope = relaxed(d)
-            return d, slope, jnp.fmin(lowest, loss), jnp.fmin(least, outward(loss, slope, d))
+            loss, slope, outward = relaxed(d)
+            return d, slope, jnp.fmin(lowest, loss), jnp.fmin(least, outward)
 
         rounds = _DESCENTS if null.shape[1] > 1 else 0
-        begin = direction, slope, first, outward(first, slope, direction)
-        _, _, lowest, least = jax.lax.fori_loop(0, rounds, turn, begin)
+        first, slope, outward = relaxed(direction)
+        _, _, lowest, least = jax.lax.fori_loop(0, rounds, turn, (direction, slope, first, outward))
         return jnp.stack([first, lowest, least])
 
     return jax.lax.map(descend, directions, batch_size=16)

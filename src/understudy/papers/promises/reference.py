@@ -76,17 +76,17 @@ def judge(
         return Reference("minimum", inertia, values, unclear)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
-    if not unclear and kind == "non-strict saddle" and _least_weight(point, CLEAR * largest) < RADII[-1]:
+    if not unclear and kind == "non-strict saddle" and _least_weight(point, 0.01 * CLEAR * largest) < RADII[-1]:
         kind = "unclear"  # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
 
 
-def _least_weight(point: np.ndarray, clear: float) -> float:
-    """The least size of a coordinate, without those so small that the curvature they make is in the gap, or zero."""
+def _least_weight(point: np.ndarray, nothing: float) -> float:
+    """The least size of a coordinate above `nothing`: the curvature that smaller ones make is in the gap, or zero."""
     sizes = np.abs(point)
-    return float(np.min(sizes[sizes > clear], initial=np.inf))
+    return float(np.min(sizes[sizes > nothing], initial=np.inf))
 
 
 def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
@@ -105,7 +105,7 @@ def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
 
     Beside a saddle it falls within all of them, like a power of the radius, until the fall is below rounding. Beside a
     minimum there may be a way down at some distance (where a flat set ends), but none within the smaller balls although a
-    power would show there.
+    power would show there. Falls that all are below what rounding may be and still go like a power tell nothing.
 
     >>> radii, noise = np.array(RADII), np.full(len(RADII), 1e-13)
     >>> told(radii**3, noise), told(np.maximum(radii - 0.02, 0.0), noise)
@@ -116,7 +116,7 @@ def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
     if np.any(seen[count:]):
         return "unclear"
     if count == 0:
-        return "minimum"
+        return "unclear" if _is_power(falls[-3:], logs[-3:]) else "minimum"
     powers = np.diff(np.log(falls[:count])) / np.diff(logs[:count])
     power = float(powers[-1]) if count > 1 else 8.0
     # What does not shrink with the ball is the distance to the critical point; what shrinks faster and faster is about to end.
@@ -127,6 +127,11 @@ def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
     if expected > 10 * noise[count]:
         return "minimum"
     return "non-strict saddle" if steady else "unclear"
+
+
+def _is_power(falls: np.ndarray, logs: np.ndarray) -> bool:
+    """Whether these falls go like the second or a higher power of the radius."""
+    return bool(np.all(falls > 0)) and bool(np.all(np.diff(np.log(falls)) / np.diff(logs) > 2))
 
 
 def _falls(
