@@ -98,18 +98,41 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             data["which"] = np.array(i)
     certified = ", ".join(f"{kind} ({count})" for kind, count in Counter(limit_kinds).most_common())
     limits = sorted({float(f"{e.limit_loss:.6g}") for e in paired})
+    saddles = [
+        e.limit for e in paired if e.limit and e.limit_certificate and e.limit_certificate.kind == "non-strict saddle"
+    ]
+    gaps = [_opposite(np.asarray(limit.network.incoming)) for limit in saddles]
     notes = (
         "Runs to infinity do not end at a four-neuron minimum: the limit keeps a tangent (b·x)σ'(w·x) with b ≠ 0. As points of the network with that "
         f"tangent the limits are certified as {certified} (losses {limits}). Fig. 9a calls the late snapshot a symmetry-induced minimum of local-II; pushes that reach local-II "
         "here stop at finite weights of opposite signs on its line (Y negative definite). Fig. 7 is on one data set of 10⁵ samples, this on the population: "
         "which sign leads where can differ, the classes do not. Unnamed minima of five neurons are numbered as met."
     )
+    if gaps and max(gaps) < 1e-6:
+        notes += (
+            f" The limits that are non-strict saddles have two opposite neurons, w + w' = 0 to {max(gaps):.0e}: with σ(z) - σ(-z) = z a change of "
+            "length of w' is undone by b and the two outgoing weights to first order, and r ⟂ (b·x) x σ''(w·x), b ∥ w, leaves no second order: the loss "
+            "goes like a cubic there. Such a point attracts from one side."
+        )
+    measured: dict[str, Any] = {
+        "classes": dict(classes),
+        "limits at infinity": dict(Counter(limit_kinds)),
+        "destinations": table,
+    }
+    if gaps:
+        measured["limits that are non-strict saddles: least |w + w'|"] = max(gaps)
     return Measurement(
         checks,
-        {"classes": dict(classes), "limits at infinity": dict(Counter(limit_kinds)), "destinations": table},
+        measured,
         data=data,
         notes=notes,
     )
+
+
+def _opposite(incoming: np.ndarray) -> float:
+    """How near two neurons are to opposite incoming vectors."""
+    sums = np.linalg.norm(incoming[:, None] + incoming[None], axis=-1)
+    return float(sums[np.triu_indices(len(incoming), 1)].min())
 
 
 def _class(d: Any) -> str:
