@@ -48,3 +48,13 @@ def test_the_ledger_is_what_the_readme_says():
         statuses = [entry.best.status if entry.best else "not yet" for entry in entries(paper)]
         counts = [statuses.count(status) for status in ("reproduced", "erratum", "differs", "not yet")]
         assert f"| {paper} | {len(statuses)} | {' | '.join(map(str, counts))} |" in README
+
+
+def test_the_promises_are_what_the_readme_says():
+    found = {entry.id: entry.best.measured for entry in entries("promises")}
+    points, kills = found["certificates"], found["kill-soak"]
+    assert points["wrong verdicts"] == kills["finished cells lost"] == 0
+    said = " ".join(README.split())
+    assert f"on {points['points']:,} random critical points of {points['kinds of tasks']} kinds of tasks no" in said
+    assert f"({points['left undecided']} points it leaves undecided, {points['beyond the reference']} the" in said
+    assert f"a sweep killed {kills['kills']} times loses nothing" in said
