@@ -221,7 +221,7 @@ LOSS_CURVES = Claim(
         "teachers hardly affect the loss."
     ),
     paper_value="loss curves by p and over-parameterisation (a figure)",
-    measured_by="Evaluation losses of the cells of `recovery`, medians over seeds and seed by seed.",
+    measured_by="Evaluation losses of the cells of the claim recovery, medians over seeds and seed by seed.",
     tolerance="signs of the gaps, seed by seed",
     tolerance_reason="The paper gives a figure without numbers.",
     quick=QUICK,

@@ -201,7 +201,7 @@ CLAIM = Claim(
     ),
     paper_value="nothing lost in 20 kills",
     measured_by=(
-        "`understudy sweep` as a process of its own with its workers, the whole group killed with SIGKILL at random moments and resumed; "
+        "understudy sweep as a process of its own with its workers, the whole group killed with SIGKILL at random moments and resumed; "
         "after each kill every cell that had been finished is opened, checked against its seal and compared with its bytes at the kill "
         "before; at the end all cells are compared with those of a sweep that nobody killed."
     ),
