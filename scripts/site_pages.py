@@ -78,4 +78,5 @@ def _cell(value: Any) -> str:
 
 def _words(line: str) -> str:
     """Text as it stands: f* and g_l are no marks of Markdown."""
-    return line.translate({ord(mark): f"\\{mark}" for mark in "\\[]*_`<"})
+    marks = {ord(mark): f"\\{mark}" for mark in "\\[]*_`"}
+    return line.translate({**marks, ord("<"): "&lt;"})

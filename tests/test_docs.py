@@ -74,3 +74,13 @@ def test_a_paper_s_page_shows_its_figures_with_words_for_them():
             if site_figures.shown(entry):
                 path = re.escape(f"../images/papers/{handle}/{entry.id}.png")
                 assert re.search(rf"!\[{entry.id}: .{{20,}}\]\({path}\)", text), entry.id
+
+
+def test_a_paper_s_page_shows_signs_as_they_are():
+    markdown = pytest.importorskip("markdown", reason="the documentation's dependencies are not installed")
+    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
+    from scripts.site_pages import page
+
+    shown = markdown.markdown("\n".join(map(page, PAPERS.values())), extensions=["tables"])
+    assert "For n &lt; k, orthonormal teachers" in shown
+    assert re.findall(r"\\(?:&lt;|\W|_).{10}", shown) == []
