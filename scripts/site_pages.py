@@ -49,6 +49,11 @@ def _section(entry: Entry) -> list[str]:
     if result is None:
         return lines
     lines.append(f"| verdict | **{result.status}**, {result.scale} scale, {result.seconds:.0f} s, {result.when[:10]} |")
+    for check in result.checks:
+        if not check.ok:
+            lines.append(
+                f"| fails | {_cell(check.name)}: claimed {_cell(check.paper)}, measured {_cell(check.measured)} |"
+            )
     for label, said in (("erratum", result.erratum_note), ("notes", result.notes)):
         if said:
             lines.append(f"| {label} | {_cell(said)} |")

@@ -84,3 +84,12 @@ def test_a_paper_s_page_shows_signs_as_they_are():
     shown = markdown.markdown("\n".join(map(page, PAPERS.values())), extensions=["tables"])
     assert "For n &lt; k, orthonormal teachers" in shown
     assert re.findall(r"\\(?:&lt;|\W|_).{10}", shown) == []
+
+
+def test_a_claim_that_differs_says_where():
+    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
+    from scripts.site_pages import page
+
+    for handle, paper in PAPERS.items():
+        failing = [c.name for entry in entries(handle) if entry.best for c in entry.best.checks if not c.ok]
+        assert page(paper).count("\n| fails |") == len(failing)
