@@ -1,14 +1,17 @@
 """Pages of the site that come from the ledger: one a paper, with every claim, both values and the verdict."""
 
-from typing import Any
+from __future__ import annotations
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from typing import TYPE_CHECKING, Any
 
 from scripts.site_figures import image, shown
 from understudy.papers.ledger import Entry, entries
 from understudy.papers.registry import PAPERS, Paper
 from understudy.papers.values import text
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
 
 LONGEST = 400
 """Characters of numbers that are shown; the rest is in `understudy claims PAPER --json`. Sentences are never cut."""
@@ -16,6 +19,8 @@ LONGEST = 400
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages when the site is built."""
+    from mkdocs.structure.files import File
+
     for handle, paper in PAPERS.items():
         files.append(File.generated(config, f"papers/{handle}.md", content=page(paper)))
     return files

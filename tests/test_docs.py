@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from scripts import site_figures
+from scripts import site_figures, site_pages
 
 from understudy.cli import app
 from understudy.papers.ledger import entries
@@ -65,11 +65,8 @@ def test_every_figure_of_a_paper_shows_a_result_of_the_ledger():
 
 
 def test_a_paper_s_page_shows_its_figures_with_words_for_them():
-    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
-    from scripts.site_pages import page
-
     for handle, paper in PAPERS.items():
-        text = page(paper)
+        text = site_pages.page(paper)
         for entry in entries(handle):
             if site_figures.shown(entry):
                 path = re.escape(f"../images/papers/{handle}/{entry.id}.png")
@@ -78,18 +75,12 @@ def test_a_paper_s_page_shows_its_figures_with_words_for_them():
 
 def test_a_paper_s_page_shows_signs_as_they_are():
     markdown = pytest.importorskip("markdown", reason="the documentation's dependencies are not installed")
-    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
-    from scripts.site_pages import page
-
-    shown = markdown.markdown("\n".join(map(page, PAPERS.values())), extensions=["tables"])
+    shown = markdown.markdown("\n".join(map(site_pages.page, PAPERS.values())), extensions=["tables"])
     assert "For n &lt; k, orthonormal teachers" in shown
     assert re.findall(r"\\(?:&lt;|\W|_).{10}", shown) == []
 
 
 def test_a_claim_that_differs_says_where():
-    pytest.importorskip("mkdocs", reason="the documentation's dependencies are not installed")
-    from scripts.site_pages import page
-
     for handle, paper in PAPERS.items():
         failing = [c.name for entry in entries(handle) if entry.best for c in entry.best.checks if not c.ok]
-        assert page(paper).count("\n| fails |") == len(failing)
+        assert site_pages.page(paper).count("\n| fails |") == len(failing)
