@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from understudy.points.symmetry import group_ends
+
 
 @dataclass(frozen=True)
 class Line:
@@ -28,33 +30,24 @@ class Line:
     rows: tuple[int, ...]
 
 
-def summarise(rows: xr.Dataset, configuration: Mapping[str, Any], tolerance: float = 1e-7) -> list[Line]:
-    """Group rows by verdict, label and loss (to a relative `tolerance`), most frequent first."""
-    groups: list[list[int]] = []
-    kinds, labels, losses = (rows[name].values for name in ("kind", "label", "loss"))
-    for i in range(rows.sizes["seed"]):
-        for group in groups:
-            j = group[0]
-            close = abs(losses[i] - losses[j]) <= tolerance * max(abs(losses[j]), 1e-9)
-            if kinds[i] == kinds[j] and labels[i] == labels[j] and close:
-                group.append(i)
-                break
-        else:
-            groups.append([i])
+def summarise(rows: xr.Dataset, configuration: Mapping[str, Any]) -> list[Line]:
+    """Group rows by the point they ended in, up to symmetry, most frequent first."""
+    kinds, labels, losses = (rows[name].values.tolist() for name in ("kind", "label", "loss"))
+    flat_dimensions = rows["flat_dimension"].values.astype(int).tolist()
     lines = []
-    for group in sorted(groups, key=lambda g: (-len(g), losses[g[0]])):
+    for group in group_ends(kinds, labels, losses, flat_dimensions, list(rows["eigenvalue"].values)):
         first = group[0]
         lines.append(
             Line(
-                kind=str(kinds[first]),
-                label=str(labels[first]),
+                kind=kinds[first],
+                label=labels[first],
                 count=len(group),
-                loss=float(losses[first]),
-                predicted_loss=predicted_loss(str(labels[first]), configuration),
+                loss=losses[first],
+                predicted_loss=predicted_loss(labels[first], configuration),
                 least_eigenvalue=float(rows["least_eigenvalue"].values[group].min()),
                 gradient_norm=float(rows["gradient_norm"].values[group].max()),
                 flow_time=float(np.median(rows["flow_time"].values[group])),
-                flat_dimension=int(rows["flat_dimension"].values[first]),
+                flat_dimension=flat_dimensions[first],
                 first=first,
                 rows=tuple(group),
             )

@@ -23,7 +23,8 @@ def runs(losses):
         name: ("seed", np.zeros(2)) for name in ("least_eigenvalue", "gradient_norm", "flow_time", "flat_dimension")
     }
     names = {"kind": ("seed", ["minimum"] * 2), "label": ("seed", ["odd"] * 2)}
-    return xr.Dataset({"loss": ("seed", losses), **names, **same}, coords={"seed": [0, 1]})
+    spectra = {"eigenvalue": (("seed", "mode"), np.ones((2, 3)))}
+    return xr.Dataset({"loss": ("seed", losses), **names, **same, **spectra}, coords={"seed": [0, 1]})
 
 
 @pytest.mark.parametrize(

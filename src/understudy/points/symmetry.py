@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,34 +24,52 @@ class Group:
         return len(self.members)
 
 
-def group_runs(runs: Any, *, tolerance: float = 1e-7) -> list[Group]:
-    """Group results by the point they ended in, most frequent first.
+def group_runs(runs: Any) -> list[Group]:
+    """Group results by the point they ended in, most frequent first; see `group_ends`."""
+    certificates = [run.certificate for run in runs]
+    groups = group_ends(
+        [c.kind for c in certificates],
+        [run.structure.label for run in runs],
+        [run.loss for run in runs],
+        [c.flat_dimension for c in certificates],
+        [c.eigenvalues for c in certificates],
+    )
+    return [Group(runs[g[0]].certificate.kind, runs[g[0]].structure.label, runs[g[0]].loss, tuple(g)) for g in groups]
 
-    Two results are one if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`): all are
+
+def group_ends(
+    kinds: Sequence[str],
+    labels: Sequence[str],
+    losses: Sequence[float],
+    flat_dimensions: Sequence[int],
+    spectra: Sequence[np.ndarray],
+    *,
+    tolerance: float = 1e-7,
+) -> list[list[int]]:
+    """Positions of the ends that are one point, most frequent first.
+
+    Two ends are one if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`): all are
     invariant under permutations and signs of students and under every symmetry of the teacher, which moves copies from
-    one teacher to another.
+    one teacher to another. Along a flat set the spectrum changes; there, and where there is no critical point, verdict,
+    label and loss are what is left. Spectra may be filled up with NaN.
     """
+
+    def same(i: int, j: int) -> bool:
+        if kinds[i] != kinds[j] or labels[i] != labels[j]:
+            return False
+        if not abs(losses[i] - losses[j]) <= tolerance * max(abs(losses[i]), abs(losses[j]), 1e-9):
+            return False
+        if flat_dimensions[i] or kinds[i] not in ("minimum", "strict saddle", "non-strict saddle"):
+            return True
+        x, y = (spectra[k][np.isfinite(spectra[k])] for k in (i, j))
+        return len(x) == len(y) and bool(np.abs(x - y).max() <= 10 * tolerance * max(1.0, np.abs(x).max()))
+
     groups: list[list[int]] = []
-    for i, run in enumerate(runs):
+    for i in range(len(kinds)):
         for group in groups:
-            if _same(run, runs[group[0]], tolerance):
+            if same(i, group[0]):
                 group.append(i)
                 break
         else:
             groups.append([i])
-    found = [Group(runs[g[0]].certificate.kind, runs[g[0]].structure.label, runs[g[0]].loss, tuple(g)) for g in groups]
-    return sorted(found, key=lambda g: (-g.count, g.loss))
-
-
-def _same(first: Any, second: Any, tolerance: float) -> bool:
-    if first.certificate.kind != second.certificate.kind or first.structure.label != second.structure.label:
-        return False
-    scale = max(abs(first.loss), abs(second.loss), 1e-9)
-    if abs(first.loss - second.loss) > tolerance * scale:
-        return False
-    if first.certificate.kind not in ("minimum", "strict saddle", "non-strict saddle"):
-        return True
-    if first.certificate.flat_dimension:
-        return True  # along a flat set the spectrum changes; loss and label are what is left
-    x, y = first.certificate.eigenvalues, second.certificate.eigenvalues
-    return len(x) == len(y) and bool(np.abs(x - y).max() <= 10 * tolerance * max(1.0, np.abs(x).max()))
+    return sorted(groups, key=lambda group: (-len(group), losses[group[0]]))
