@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -252,24 +253,31 @@ def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float
 
     from understudy.summaries import summarise
 
+    lines = summarise(rows, configuration)
+    verdicts = [line.kind + (f" ({line.flat_dimension}-d)" if line.flat_dimension else "") for line in lines]
+    labels = [line.label for line in lines]
+    theory = any(line.predicted_loss is not None for line in lines)
+    console = Console()
+    if max(map(len, verdicts)) + max(map(len, labels)) + (10 if theory else 0) > console.width - 46:
+        verdicts = [verdict.replace(" ", "\n") for verdict in verdicts]
+        labels = [re.sub(r"(?=copy-average)|(?<=copy-)(?=\d)", "\n", label) for label in labels]
     table = new_table()
     table.add_column("verdict", no_wrap=True)
-    table.add_column("label", no_wrap=True)
-    for name in ("runs", "loss", "- theory", "least λ", "|∇L|", "time"):
+    table.add_column("label", overflow="fold")
+    for name in ("runs", "loss", *(["- theory"] if theory else []), "least λ", "|∇L|", "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    for line in summarise(rows, configuration):
+    for line, verdict, label in zip(lines, verdicts, labels, strict=True):
         gap = "" if line.predicted_loss is None else f"{line.loss - line.predicted_loss:.0e}"
         table.add_row(
-            line.kind + (f" ({line.flat_dimension}-d)" if line.flat_dimension else ""),
-            line.label,
+            verdict,
+            label,
             str(line.count),
             f"{line.loss:.9f}",
-            gap,
+            *([gap] if theory else []),
             f"{line.least_eigenvalue:.1e}",
             f"{line.gradient_norm:.0e}",
             f"{line.flow_time:.0e}",
         )
-    console = Console()
     console.print(table)
     again = f", {reused} seeds reused from the store" if reused else ""
     console.print(
