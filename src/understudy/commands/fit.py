@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out, parse_seeds
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, on_two_lines
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -260,7 +259,7 @@ def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float
     console = Console()
     if max(map(len, verdicts)) + max(map(len, labels)) + (10 if theory else 0) > console.width - 46:
         verdicts = [verdict.replace(" ", "\n") for verdict in verdicts]
-        labels = [re.sub(r"(?=copy-average)|(?<=copy-)(?=\d)", "\n", label) for label in labels]
+        labels = [on_two_lines(label) for label in labels]
     table = new_table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("label", overflow="fold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -22,3 +23,12 @@ def new_table() -> Table:
     from rich.table import Table
 
     return Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def on_two_lines(label: str) -> str:
+    """A label as `perturbed-2-copy-1-average`, for columns in which it does not fit.
+
+    >>> on_two_lines("3-copy-1-average"), on_two_lines("(1,1,2)-copy-average")
+    ('3-copy-\\n1-average', '(1,1,2)-\\ncopy-average')
+    """
+    return re.sub(r"(?=copy-average)|(?<=copy-)(?=\d)", "\n", label)

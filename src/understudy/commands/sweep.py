@@ -12,7 +12,7 @@ import typer
 
 from understudy.commands.fit import check_start, make_task
 from understudy.commands.options import check_out, parse_seeds
-from understudy.commands.screen import fail
+from understudy.commands.screen import fail, new_table, on_two_lines
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -214,9 +214,8 @@ def _with_progress(work: Any, quiet: bool) -> Any:
 
 def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, failed: list[Any]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(header_style="bold")
+    table = new_table()
     for name in ("activation", "k", "n", "d"):
         table.add_column(name, justify="left" if name == "activation" else "right", overflow="fold")
     varied = [name for name in ("outgoing", "init", "init_std") if len({row[name] for row in rows}) > 1]
@@ -224,10 +223,12 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
         table.add_column(", ".join(name.replace("_", " ") for name in varied), overflow="fold")
     table.add_column("where the runs end", overflow="fold")
     table.add_column("best loss", justify="right", no_wrap=True)
-    table.add_column("gradient norm", justify="right", overflow="fold")
+    table.add_column("|∇L|", justify="right", no_wrap=True)
+    console = Console()
+    shape = on_two_lines if varied and console.width < 100 else str
     for row in rows:
-        ends = ", ".join(
-            f"{p['count']} {p['label']}" + ("" if p["kind"] == "minimum" else f" ({p['kind']})")
+        ends = "\n".join(
+            f"{p['count']} {shape(p['label'])}" + ("" if p["kind"] == "minimum" else f" ({p['kind']})")
             for p in row["points"][:3]
         )
         more = len(row["points"]) - 3
@@ -237,11 +238,10 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, skipped: int, faile
             str(row["student"]),
             str(row["dim"]),
             *([", ".join(str(row[name]) for name in varied)] if varied else []),
-            ends + (f", {more} more kinds" if more > 0 else ""),
+            ends + (f"\n{more} more kinds" if more > 0 else ""),
             "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
             f"≤ {row['largest_gradient_norm']:.0e}",
         )
-    console = Console()
     console.print(table)
     console.print(f"{len(rows)} cell{'s' * (len(rows) != 1)} in {seconds:.1f} s, {skipped} of them stored before.")
     for failure in failed:
