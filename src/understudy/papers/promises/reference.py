@@ -64,7 +64,7 @@ def judge(
 
     `radial` zero modes belong to the way the loss is written; falls of an `analytic` one are known by its gradients, too.
     """
-    values, vectors = scipy.linalg.eigh((hessian + hessian.T) / 2)
+    values, vectors = scipy.linalg.eigh((hessian + hessian.T) / 2, driver="ev")  # "evr" can fail where many are equal
     largest = max(float(np.abs(values).max()), 1e-2)  # rounding of losses of order one is not smaller
     zero = np.abs(values) <= ZERO * largest
     clear = (np.abs(values) >= CLEAR * largest) & (values**2 >= NEAR * float(np.linalg.norm(gradient)))
