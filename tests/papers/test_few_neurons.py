@@ -79,3 +79,33 @@ def test_full_settings_are_at_the_papers_scale(name):
     assert {"four-minima": ("seeds", 1000), "growing": ("width", 6), "destinations": ("neurons", [0, 1, 2, 3])}[
         name
     ] == (next((k, claim.full[k]) for k in ("seeds", "width", "neurons") if k in claim.full))
+
+
+@pytest.mark.thorough
+def test_why_a_limit_at_infinity_is_a_non_strict_saddle():
+    """Opposite neurons w' = -w beside a tangent b ∥ w: σ(z) - σ(-z) = z foretells the Hessian's null vector."""
+    import jax.numpy as jnp
+
+    import understudy as us
+    from understudy.papers.few_neurons.four import teacher
+    from understudy.points.infinity import Tangent
+    from understudy.points.plateaus import nearest_critical
+    from understudy.tasks import on_grid
+
+    w = np.array([[0.8292, 0.3435], [-0.1297, -0.9857], [-0.7887, 0.6052], [-0.8292, -0.3435]])
+    start = Tangent(us.TwoLayer(w, [1.9165, 1.3467, 1.3467, -0.6093]), jnp.array([[0.1424, 0.0590]]), (0,))
+    grid = on_grid(teacher(), 5)
+    task = us.Empirical(start, grid.inputs, grid.targets, activation=grid.activation, weights=grid.weights)
+    end, norm = nearest_critical(task, task.flatten(start), steps=150)
+    limit = task.unflatten(jnp.asarray(end))
+    found = us.certify(task, end)
+    assert (norm < 1e-15, found.kind, found.zeros) == (True, "non-strict saddle", 1)
+    assert found.higher_order.order == pytest.approx(3, abs=0.01)
+    w, a, b = (np.asarray(x) for x in (limit.network.incoming, limit.network.outgoing, limit.slopes[0]))
+    assert np.linalg.norm(w[0] + w[3]) < 1e-6
+    assert abs(b[0] * w[0, 1] - b[1] * w[0, 0]) < 1e-6
+    turned, weights = np.zeros((4, 2)), np.array([-a[3], 0, 0, a[3]])
+    turned[3] = w[0]
+    way = np.asarray(task.flatten(Tangent(us.TwoLayer(turned, weights), jnp.asarray(a[3] * w[:1]), (0,))))
+    _, vectors = np.linalg.eigh(np.asarray(task.hessian(end)))
+    assert abs(vectors[:, 0] @ way) / np.linalg.norm(way) > 1 - 1e-11

@@ -257,6 +257,7 @@ def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float
     labels = [line.label for line in lines]
     theory = any(line.predicted_loss is not None for line in lines)
     console = Console()
+    # 46 columns are the numbers and the space between; 10 more if there is a theory.
     if max(map(len, verdicts)) + max(map(len, labels)) + (10 if theory else 0) > console.width - 46:
         verdicts = [verdict.replace(" ", "\n") for verdict in verdicts]
         labels = [on_two_lines(label) for label in labels]

@@ -22,6 +22,9 @@ NEAR = 100.0
 """λ² beside the gradient's norm from which on Newton's method contracts along that eigenvector, for third derivatives of
 about ten: a smaller eigenvalue may be nothing but the distance to a degenerate critical point."""
 
+FAINT = 0.01
+"""Share of an eigenvalue that a weight may be which makes it: curvature is a weight times a force, which may be large."""
+
 RADII = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 STARTS = 24
 STEPS = 60
@@ -76,7 +79,7 @@ def judge(
         return Reference("minimum", inertia, values, unclear)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
-    if not unclear and kind == "non-strict saddle" and _least_weight(point, 0.01 * CLEAR * largest) < RADII[-1]:
+    if not unclear and kind == "non-strict saddle" and _least_weight(point, FAINT * CLEAR * largest) < RADII[-1]:
         kind = "unclear"  # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
