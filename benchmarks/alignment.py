@@ -14,10 +14,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from understudy.aligning import Experiment, Problem, draw, schedule
-from understudy.aligning.runs import optimizer_of, squared_error, watch
+from understudy.alignment.streaming import refer
 from understudy.dynamics.sgd import Trainer
-from understudy.layers.streaming import refer
+from understudy.experiments.aligning import Experiment, Problem, draw, schedule
+from understudy.experiments.aligning.runs import optimizer_of, squared_error, watch
 from understudy.sweeps import core_count
 
 CASES = ((1.0, 3.0, 6.0), (10.0, 1.2, 2.5))

@@ -12,14 +12,14 @@ from threadpoolctl import threadpool_limits
 # Where arrays live; the ledger, the store and the commands check their own input and say more about it.
 ROOMS = (
     "activations",
+    "alignment",
     "dynamics",
     "fitting",
     "gaussian",
-    "layers",
+    "regularised",
     "networks",
     "points",
     "tasks",
-    "teachers",
     "theory",
 )
 install_import_hook([f"understudy.{room}" for room in ROOMS], "typechecker.check")

@@ -21,14 +21,29 @@ _HOMES = {
     "Population": "understudy.tasks",
     "Regularised": "understudy.tasks",
     "Sphere": "understudy.tasks",
-    "Teacher": "understudy.teachers",
+    "Teacher": "understudy.networks",
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
     "certify": "understudy.points",
     "fit": "understudy.fitting",
     "interaction": "understudy.gaussian",
 }
-_ROOMS = ("activations", "dynamics", "gaussian", "layers", "plots", "points", "surgery", "sweeps", "tasks", "theory")
+_ROOMS = (
+    "activations",
+    "alignment",
+    "dynamics",
+    "experiments",
+    "gaussian",
+    "layers",
+    "networks",
+    "plots",
+    "points",
+    "regularised",
+    "surgery",
+    "sweeps",
+    "tasks",
+    "theory",
+)
 
 if TYPE_CHECKING:
     from understudy import activations as activations
@@ -40,13 +55,13 @@ if TYPE_CHECKING:
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep
+    from understudy.networks import Teacher as Teacher
     from understudy.networks import TwoLayer as TwoLayer
     from understudy.points import certify as certify
     from understudy.tasks import Empirical as Empirical
     from understudy.tasks import Population as Population
     from understudy.tasks import Regularised as Regularised
     from understudy.tasks import Sphere as Sphere
-    from understudy.teachers import Teacher as Teacher
 
 
 def __getattr__(name: str) -> object:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from understudy.points.symmetry import group_ends
+from understudy.points.grouping import group_ends
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("understudy.aligning.collect", interrupted)
+    monkeypatch.setattr("understudy.experiments.aligning.collect", interrupted)
     done = run("--out", tmp_path)
     assert done.exit_code == 130
     assert "run the same command to go on" in done.output

@@ -7,7 +7,7 @@ import pytest
 
 from toys import Toy
 from understudy.dynamics.settle import settle
-from understudy.dynamics.training import train_regularised
+from understudy.papers.attraction_repulsion.training import train_regularised
 from understudy.tasks.regularised import Regularised
 from understudy.tasks.task import Task
 

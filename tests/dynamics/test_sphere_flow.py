@@ -7,8 +7,8 @@ from scipy.stats import kstest
 
 import understudy as us
 from understudy.dynamics import FlowOptions, follow, starts
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 
 @pytest.fixture(scope="module")

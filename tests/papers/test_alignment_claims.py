@@ -4,7 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from cases import thorough_but
-from understudy.aligning import Experiment, schedule
+from understudy.experiments.aligning import Experiment, schedule
 from understudy.papers import claims_of
 from understudy.papers.alignment.students import experiment_of
 from understudy.papers.claim import Progress

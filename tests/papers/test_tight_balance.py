@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from cases import thorough_but
 from understudy.papers import claims_of
 from understudy.papers.claim import Progress
+from understudy.papers.tight_balance import cone_geometry as split_cone
 from understudy.papers.tight_balance.cone_starts import failures
 from understudy.tasks.sphere import Sphere
-from understudy.theory import split_cone
 
 IDS = "loss-gradient copy-critical euclid-nonzero toy-points angle nature plateau pairs split-cone losses quadratic even-mnist"
 CLAIMS = {claim.id: claim for claim in claims_of("tight-balance")}

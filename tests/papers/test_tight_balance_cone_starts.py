@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import kstest
 
 from understudy.papers.tight_balance import cone_starts
+from understudy.papers.tight_balance.cone_geometry import leaving_threshold
 from understudy.tasks.sphere import Sphere
-from understudy.theory.split_cone import leaving_threshold
 
 
 def test_into_cones_keeps_rows_unit_and_inside():

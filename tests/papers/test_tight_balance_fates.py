@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from understudy.dynamics import FlowOptions, follow
+from understudy.papers.tight_balance.cone_geometry import worst_start
 from understudy.papers.tight_balance.cone_starts import into_cones
 from understudy.papers.tight_balance.fates import reach_own_teachers, safe_overlap
 from understudy.tasks.sphere import Sphere
-from understudy.theory.split_cone import worst_start
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.papers.tight_balance.meeting import Meeting, distance_to_tight_balance, meet
-from understudy.theory import tight_balance as theory
 
 
 def test_distance_to_tight_balance():

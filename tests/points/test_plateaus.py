@@ -5,10 +5,10 @@ import pytest
 
 import understudy as us
 from understudy.dynamics import FlowOptions, follow
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.points.plateaus import find_plateaus, nearest_critical
 from understudy.points.sphere_structure import sphere_structure
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 OPTIONS = FlowOptions(rtol=1e-8, atol=1e-8, snapshots=np.logspace(-2, 5, 141).tolist())
 

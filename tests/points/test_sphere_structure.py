@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import understudy as us
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.points.sphere_structure import orbit_key, sphere_structure
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 HALF = 0.5**0.5
 

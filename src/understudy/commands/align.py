@@ -20,7 +20,7 @@ from understudy.commands.screen import fail, new_table
 if TYPE_CHECKING:
     import xarray as xr
 
-    from understudy.aligning import Experiment
+    from understudy.experiments.aligning import Experiment
 
 
 def align(
@@ -75,8 +75,8 @@ def align(
     powers = _numbers(polarity.split(","), "--polarity", "1.5 or 0.5,1,1.5")
     if "jax" not in sys.modules:  # our own threads share the seeds; threads inside small products only cost
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-    from understudy.aligning import Experiment, schedule
     from understudy.compilation import keep_compiled_programs
+    from understudy.experiments.aligning import Experiment, schedule
 
     keep_compiled_programs()
     try:
@@ -171,7 +171,7 @@ def _train(
 
 
 def _here(out: Path | None, workers: int | None, cells: list[Experiment], seeds: list[int], bar: Any) -> list[Any]:
-    from understudy.aligning import collect
+    from understudy.experiments.aligning import collect
     from understudy.store import Store
 
     store = None if out is None else Store(out)
@@ -187,7 +187,7 @@ def _here(out: Path | None, workers: int | None, cells: list[Experiment], seeds:
 def _on_cluster(
     cluster: str | None, scheduler_file: Path | None, out: Path, cells: list[Experiment], seeds: list[int], bar: Any
 ) -> list[Any]:
-    from understudy.aligning import collect_on_cluster
+    from understudy.experiments.aligning import collect_on_cluster
     from understudy.store import Store
 
     item = bar.add_task("groups of seeds", total=1.0)
@@ -206,7 +206,7 @@ def summarise(cell: Experiment, rows: xr.Dataset, threshold: float) -> dict[str,
     """A cell in numbers: recovery with its interval by layer and epoch, evaluation loss by epoch."""
     import numpy as np
 
-    from understudy.layers import recovery_interval
+    from understudy.alignment import recovery_interval
 
     def clean(value: float) -> float | None:
         return value if math.isfinite(value) else None

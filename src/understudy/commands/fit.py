@@ -105,8 +105,8 @@ def _choices(sphere: bool, **given: Any) -> dict[str, Any]:
 
 def make_task(configuration: dict[str, Any]) -> Population | Sphere:
     """The task a configuration describes."""
+    from understudy.networks import Teacher
     from understudy.tasks import Population, Sphere
-    from understudy.teachers import Teacher
 
     c = configuration
     teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])

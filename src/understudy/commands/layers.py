@@ -107,7 +107,7 @@ def examine(
     """One row a hidden layer, a summary, and the arrays behind them."""
     import numpy as np
 
-    from understudy.layers import balancing_gates, covariances, forces, representation_loss, to_representations
+    from understudy.regularised import balancing_gates, covariances, forces, representation_loss, to_representations
     from understudy.surgery import aligned_groups
 
     gates = balancing_gates(task, parameters)

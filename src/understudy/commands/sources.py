@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from understudy.networks import TwoLayer
-    from understudy.teachers import Teacher
+    from understudy.networks import Teacher, TwoLayer
 
 
 def read_teacher(
@@ -17,7 +16,7 @@ def read_teacher(
     """The teacher that the options describe; ValueError says what is wrong with them."""
     import numpy as np
 
-    from understudy.teachers import Teacher
+    from understudy.networks import Teacher
 
     if angles is not None and teacher_file is not None:
         raise ValueError("Give --angles or --teacher-file, not both.")
@@ -45,8 +44,7 @@ def read_teacher(
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
     """Teacher and student of one run in a file that `understudy fit --out` has stored; the best run unless given."""
     from understudy.network_files import read_network
-    from understudy.networks import TwoLayer
-    from understudy.teachers import Teacher
+    from understudy.networks import Teacher, TwoLayer
 
     if not Path(path).is_file():
         raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")

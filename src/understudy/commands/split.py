@@ -14,8 +14,7 @@ from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
-    from understudy.networks import TwoLayer
-    from understudy.teachers import Teacher
+    from understudy.networks import Teacher, TwoLayer
 
 
 def split(

@@ -13,7 +13,7 @@ from understudy.plots.style import COLOURS, colours, house_style, save
 if TYPE_CHECKING:
     import xarray as xr
 
-    from understudy.aligning import Experiment
+    from understudy.experiments.aligning import Experiment
 
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
@@ -44,7 +44,7 @@ def recovery_by_polarity(
     axes: Any, cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float
 ) -> None:
     """Fig. 10 of Tian 2020: dotted after 5 epochs, solid at the end, with 95 % intervals over seeds."""
-    from understudy.layers import recovery_interval
+    from understudy.alignment import recovery_interval
 
     for colour, over in _coloured(cells):
         mine = sorted((c.polarity, i) for i, c in enumerate(cells) if c.over == over)

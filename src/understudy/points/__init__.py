@@ -2,8 +2,8 @@
 
 from understudy.points.certificate import Certificate as Certificate
 from understudy.points.certificate import certify as certify
+from understudy.points.grouping import Group as Group
+from understudy.points.grouping import group_runs as group_runs
 from understudy.points.matrix_free import lowest_eigenpairs as lowest_eigenpairs
 from understudy.points.structure import Structure as Structure
 from understudy.points.structure import structure as structure
-from understudy.points.symmetry import Group as Group
-from understudy.points.symmetry import group_runs as group_runs

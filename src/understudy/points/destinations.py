@@ -18,13 +18,13 @@ from jaxtyping import Array, Float
 
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
+from understudy.networks import Teacher
 from understudy.points.certificate import Certificate, certify
 from understudy.points.infinity import Escape, describe_escape
 from understudy.points.plateaus import nearest_critical
 from understudy.tasks.empirical import Empirical
 from understudy.tasks.population import Population
 from understudy.tasks.task import Task
-from understudy.teachers import Teacher
 
 _SAME_FUNCTION = 1e-6
 """Two functions are one if their mean squared distance is below this share of the larger of their losses."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.points.certificate import Certificate, certify
 from understudy.points.splitting import SplitMatrices, split_matrices
 from understudy.points.structure import Structure, structure
@@ -18,7 +18,6 @@ from understudy.surgery.split import split
 from understudy.tasks.frozen import Frozen
 from understudy.tasks.order_parameters import order_parameters
 from understudy.tasks.population import Population
-from understudy.teachers import Teacher
 
 
 @dataclass(frozen=True)

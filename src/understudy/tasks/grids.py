@@ -12,9 +12,8 @@ from jaxtyping import Array, Float
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.empirical import Empirical
-from understudy.teachers import Teacher
 
 LARGEST_DIM = 3
 """Beyond it a grid has millions of nodes; use `Population`."""

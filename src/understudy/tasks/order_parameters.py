@@ -12,9 +12,8 @@ from jaxtyping import Array, Float
 
 from understudy.gaussian import Covariance, pair_partials, self_partials
 from understudy.gaussian.quadrature import nodes_needed
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.population import Population
-from understudy.teachers import Teacher
 
 _RANK_TOLERANCE = 1e-6
 """Teacher directions count as linearly dependent if a singular value is this small beside the largest: in smaller

@@ -17,12 +17,11 @@ from understudy import activations
 from understudy.activations import Activation
 from understudy.gaussian import SelfPartials, has_closed_form, self_partials
 from understudy.gaussian.quadrature import nodes_needed
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
-from understudy.teachers import Teacher
 
 _SHORT = 1e-12
 """Incoming vectors shorter than this, relative to the longest (or to 1, if that is longer), count as zero."""

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.networks import Teacher
 from understudy.tasks.population import Population
 from understudy.tasks.task import Evaluation, Task
-from understudy.teachers import Teacher
 
 _REACH = 32.0
 

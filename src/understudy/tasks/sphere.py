@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation, Polynomial
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.population import Population
 from understudy.tasks.span import Span
 from understudy.tasks.symmetry import rotation_tangents
 from understudy.tasks.task import Evaluation, Task
-from understudy.teachers import Teacher
 
 Loss = Literal["squared", "correlation"]
 

@@ -19,10 +19,9 @@ from jaxtyping import Array
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.networks import TwoLayer
+from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.empirical import Empirical, squared
 from understudy.tasks.population import Population
-from understudy.teachers import Teacher
 
 
 def log_cosh(prediction: Array, target: Array) -> Array:

@@ -17,9 +17,8 @@ import numpy as np
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.gaussian import interaction
+from understudy.gaussian import hermite, interaction
 from understudy.networks import TwoLayer
-from understudy.theory import hermite
 from understudy.theory.one_neuron import OneNeuron, one_neuron
 
 

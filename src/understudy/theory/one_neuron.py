@@ -33,6 +33,7 @@ from understudy.gaussian import (
     SelfPartials,
     closed,
     has_closed_form,
+    hermite,
     mehler,
     pair_partials,
     partials,
@@ -40,7 +41,6 @@ from understudy.gaussian import (
 )
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import TwoLayer
-from understudy.theory import hermite
 
 _GRID = 240
 """Norms in the search for zeros of f; consecutive ones differ by a few percent, f varies on the scale of r itself."""

@@ -40,7 +40,7 @@ def _printed(teacher: Any, student: Any) -> Any:
     """(‖w_j‖‖w_k‖/2) [(π - θ) w_j + sin θ w_k], to be proportional to the expectation."""
     import numpy as np
 
-    from understudy.theory.attraction import angle
+    from understudy.papers.alignment.attraction_field import angle
 
     theta = angle(teacher, student)
     return np.linalg.norm(teacher) * np.linalg.norm(student) / 2 * ((np.pi - theta) * teacher + np.sin(theta) * student)
@@ -49,7 +49,7 @@ def _printed(teacher: Any, student: Any) -> Any:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory.attraction import attraction
+    from understudy.papers.alignment.attraction_field import attraction
 
     rng = np.random.default_rng(0)
     d = settings["dim"]

@@ -40,8 +40,8 @@ def _teacher(
     from understudy.dynamics.optimizers import adam
     from understudy.dynamics.sgd import Trainer
     from understudy.networks.convolutional import Convolutional
+    from understudy.papers.alignment.channels import prune_channels
     from understudy.papers.alignment.costs import cross_entropy
-    from understudy.surgery.channels import prune_channels
 
     def fit(network: Any, epochs: int, low: float, high: float) -> Any:
         trainer = Trainer(cross_entropy, adam(settings["teacher_rate"]), x, y, [0], batch=settings["batch"])
@@ -97,7 +97,7 @@ def _correlations(student: Any, teacher: Any, images: Any) -> list[float]:
     import equinox as eqx
     import numpy as np
 
-    from understudy.layers import Alignment, correlate
+    from understudy.alignment import Alignment, correlate
 
     def flat(network: Any) -> list[Any]:
         return [f.reshape(-1, f.shape[-1]) for f in eqx.filter_jit(lambda n, x: n.hidden(x))(network, images)]

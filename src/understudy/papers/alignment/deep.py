@@ -32,7 +32,7 @@ def _observed(student: Any, teacher: Any, x: Any) -> Any:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.layers import observations, view
+    from understudy.alignment import observations, view
 
     s, t = view(student, x)[0], view(teacher, x)[0]
     seen = observations(s.activations, t.activations) > 0
@@ -44,7 +44,7 @@ def _largest_gradient(student: Any, teacher: Any, x: Any) -> float:
     """ε: the largest entry of g_1 over the samples."""
     import jax.numpy as jnp
 
-    from understudy.layers import backpropagated, view
+    from understudy.alignment import backpropagated, view
 
     return float(jnp.max(jnp.abs(backpropagated(view(student, x), view(teacher, x))[0])))
 
@@ -53,8 +53,8 @@ def _measure_deep(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.aligning import draw, run, students_of, train_on
-    from understudy.layers.alignment import align
+    from understudy.alignment.correlations import align
+    from understudy.experiments.aligning import draw, run, students_of, train_on
     from understudy.papers.alignment.students import experiment_of
 
     experiment = experiment_of(settings)
@@ -109,7 +109,7 @@ def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.aligning import draw, run, students_of, train_on
+    from understudy.experiments.aligning import draw, run, students_of, train_on
     from understudy.papers.alignment.students import experiment_of
 
     experiment = experiment_of(settings)

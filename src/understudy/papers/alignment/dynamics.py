@@ -34,7 +34,7 @@ def _ratio_law(settings: Settings) -> list[float]:
     """d/dt ln(‖w_k‖/‖w_k'‖) against w̄_k·r_k - w̄_k'·r_k', both integrated along the flow ẇ_k = ‖w_k‖ r_k of Eq. 8."""
     import numpy as np
 
-    from understudy.theory.attraction import per_node_residue
+    from understudy.papers.alignment.attraction_field import per_node_residue
 
     deviations = []
     for seed in range(settings["flows"]):
@@ -81,7 +81,7 @@ def _turning_time(gap: float, *, factor: bool) -> float:
     import numpy as np
     from scipy.integrate import solve_ivp
 
-    from understudy.theory.attraction import angle, attraction
+    from understudy.papers.alignment.attraction_field import angle, attraction
 
     teacher = np.array([1.0, 0.0])
 
@@ -103,7 +103,7 @@ def _turning_time(gap: float, *, factor: bool) -> float:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory.attraction import alignment_time
+    from understudy.papers.alignment.attraction_field import alignment_time
 
     progress(0.0, "ratio law")
     law = _ratio_law(settings)

@@ -14,9 +14,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
     from scipy.stats import spearmanr
 
-    from understudy.aligning import draw, students_of
-    from understudy.layers import importance, view
-    from understudy.layers.alignment import align
+    from understudy.alignment import importance, view
+    from understudy.alignment.correlations import align
+    from understudy.experiments.aligning import draw, students_of
     from understudy.papers.alignment.students import experiment_of, train
 
     experiment = experiment_of(settings)

@@ -14,7 +14,7 @@ def _parts(student: Any, teacher: Any, x: Any) -> list[Any]:
     """U_i = g_l(x_i) f_{l-1}(x_i)ᵀ of every layer, (samples, n_l, n_{l-1} + 1), the constant node last."""
     import jax.numpy as jnp
 
-    from understudy.layers import backpropagated, view
+    from understudy.alignment import backpropagated, view
 
     views = view(student, x)
     below = [x, *(v.activations for v in views[:-1])]

@@ -40,8 +40,8 @@ def _paired_gain(wide: Any, narrow: Any) -> tuple[float, float, float]:
 def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.layers import recovery_interval
-    from understudy.layers.alignment import RECOVERED
+    from understudy.alignment import recovery_interval
+    from understudy.alignment.correlations import RECOVERED
 
     overs, polarities = settings["overs"], settings["polarities"]
     cells = train_cells(settings, overs, polarities, progress)

@@ -56,7 +56,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.layers import backpropagated, mixtures, view
+    from understudy.alignment import backpropagated, mixtures, view
     from understudy.networks import Deep
 
     direct, mixed, spread, regions, changes, lowest = [], [], [], [], [], []

@@ -21,7 +21,7 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
     from scipy.stats import spearmanr
 
-    from understudy.layers.alignment import RECOVERED
+    from understudy.alignment.correlations import RECOVERED
 
     overs, polarities = settings["overs"], settings["polarities"]
     cells = train_cells(settings, overs, polarities, progress)

@@ -54,7 +54,7 @@ def train_cells(
 
 def experiment_of(settings: Settings, **more: Any) -> Any:
     """The experiment that settings describe: fields of `Experiment`, and `epochs` for the usual schedule of records."""
-    from understudy.aligning import Experiment, schedule
+    from understudy.experiments.aligning import Experiment, schedule
 
     told = {**settings, **more}
     if "record" not in told:
@@ -83,7 +83,7 @@ class _AnyReport:
 
 @lru_cache(maxsize=32)
 def _train(experiment: Any, seeds: int, keep: bool, progress: _AnyReport) -> Any:
-    from understudy.aligning import collect
+    from understudy.experiments.aligning import collect
     from understudy.papers.cells import cell_store
 
     return collect(experiment, range(seeds), cell_store() if keep else None, progress=progress.tell)

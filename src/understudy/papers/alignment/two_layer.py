@@ -40,7 +40,7 @@ def _counterexample() -> dict[str, float]:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.layers import backpropagated, group_sums, observations, view
+    from understudy.alignment import backpropagated, group_sums, observations, view
 
     teacher, student = opposite_student()
     x = jnp.asarray(2 * np.random.default_rng(0).normal(size=(2000, 2)))
@@ -70,9 +70,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.aligning import draw, students_of, train_on
-    from understudy.layers import group_sums, observations, prune_unaligned
-    from understudy.layers.alignment import align
+    from understudy.alignment import group_sums, observations, prune_unaligned
+    from understudy.alignment.correlations import align
+    from understudy.experiments.aligning import draw, students_of, train_on
 
     told = {"over": settings["over"], "polarity": settings["polarity"]}
     experiment = experiment_of(settings, **told)

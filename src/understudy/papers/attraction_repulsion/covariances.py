@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def _values(count: int) -> list[float]:
     """Largest relative difference of L^k and L^r on random homogeneous networks."""
-    from understudy.layers.covariance import covariance_loss, covariances
-    from understudy.layers.representation import representation_loss, to_representations
     from understudy.papers.attraction_repulsion.problems import random_network
+    from understudy.regularised.covariance import covariance_loss, covariances
+    from understudy.regularised.representation import representation_loss, to_representations
 
     found = []
     for seed in range(count):
@@ -32,7 +32,7 @@ def _membership(samples: int, tries: int) -> tuple[Any, Any, float]:
     import numpy as np
 
     from understudy import activations
-    from understudy.layers.covariance import in_cone
+    from understudy.regularised.covariance import in_cone
 
     relu = activations.get("relu")
     inside, outside, separations = [], [], []
@@ -58,8 +58,8 @@ def _convexity(tries: int) -> tuple[list[float], list[float], list[float]]:
     """
     import numpy as np
 
-    from understudy.layers.covariance import covariance_loss, covariances
     from understudy.papers.attraction_repulsion.problems import small_problem
+    from understudy.regularised.covariance import covariance_loss, covariances
 
     rng = np.random.default_rng(6)
     block: list[float] = []
@@ -95,8 +95,8 @@ def _convexity(tries: int) -> tuple[list[float], list[float], list[float]]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.layers.frank_wolfe import minimise_globally
     from understudy.papers.attraction_repulsion.problems import best_minimum, small_problem
+    from understudy.regularised.frank_wolfe import minimise_globally
 
     values = _values(settings["networks"])
     inside, outside, separation = _membership(settings["cone_samples"], settings["cone_tries"])

@@ -54,7 +54,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
     from understudy.dynamics.descent import descend
     from understudy.dynamics.settle import settle
-    from understudy.layers.forces import forces
+    from understudy.regularised.forces import forces
     from understudy.surgery import condense
     from understudy.tasks.regularised import Regularised
 

@@ -56,7 +56,11 @@ def _least_loss(values: Any, depth: int) -> float:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory.linear_network import balanced_weights, interpolate_covariance, schatten_cost
+    from understudy.papers.attraction_repulsion.linear_network import (
+        balanced_weights,
+        interpolate_covariance,
+        schatten_cost,
+    )
 
     n = settings["inputs"]
     rng = np.random.default_rng(0)

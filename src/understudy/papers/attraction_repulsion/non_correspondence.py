@@ -28,9 +28,9 @@ def _weights(squared: float, angle: float) -> tuple[Any, Any]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.layers.covariance import covariance_loss, covariances
-    from understudy.layers.frank_wolfe import minimise_globally
     from understudy.points import certify
+    from understudy.regularised.covariance import covariance_loss, covariances
+    from understudy.regularised.frank_wolfe import minimise_globally
 
     kinds, norms, moved, slopes, falls, printed_norms, printed_rise, excess = [], [], [], [], [], [], [], []
     epsilon = 1e-3

@@ -86,7 +86,7 @@ def _curve(problem: Any, cost: str, penalty: float, settings: Settings, tell: An
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.layers.plateau import detect_plateau
+    from understudy.regularised.plateau import detect_plateau
 
     runs = [("teacher", _teacher_problem(settings["teacher_task"]), "squared", settings["teacher_task"])]
     mnist = settings["mnist_task"]

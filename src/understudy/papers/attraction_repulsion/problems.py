@@ -55,7 +55,7 @@ def random_network(seed: int) -> tuple[Regularised, np.ndarray]:
 
 def best_minimum(task: Regularised, settings: Mapping[str, Any]) -> Settled:
     """The best of `starts` trained networks: Adam from all, the best `settled` of them taken to rounding."""
-    from understudy.dynamics.training import train_regularised
+    from understudy.papers.attraction_repulsion.training import train_regularised
 
     runs = train_regularised(task, range(settings["starts"]), steps=settings["steps"], best=settings["settled"])
     return min(runs, key=lambda run: run.loss)

@@ -14,8 +14,8 @@ def _random_networks(count: int) -> dict[str, Any]:
     """L(W) against L^r(Φ(W)) on random networks, and on their least-norm versions Ψ(Φ(W))."""
     import numpy as np
 
-    from understudy.layers.representation import representation_loss, to_representations, to_weights
     from understudy.papers.attraction_repulsion.problems import random_network
+    from understudy.regularised.representation import representation_loss, to_representations, to_weights
 
     above, identity, on_image, round_trip, excess = [], [], [], [], []
     for seed in range(count):
@@ -44,7 +44,7 @@ def _lower_neighbours(task: Any, settled: Any, tries: int) -> int:
     """How many of `tries` feasible representations around a settled minimum have a lower loss, beyond rounding."""
     import numpy as np
 
-    from understudy.layers.representation import project, representation_loss, to_representations
+    from understudy.regularised.representation import project, representation_loss, to_representations
 
     rng = np.random.default_rng(0)
     layers = to_representations(task, settled.vector)
@@ -69,9 +69,9 @@ def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
     import numpy as np
 
     from understudy.dynamics.settle import settle
-    from understudy.layers.frank_wolfe import minimise_globally
-    from understudy.layers.representation import optimise, random_representations, to_representations
     from understudy.papers.attraction_repulsion.problems import best_minimum, small_problem
+    from understudy.regularised.frank_wolfe import minimise_globally
+    from understudy.regularised.representation import optimise, random_representations, to_representations
 
     found: dict[str, list[float]] = {
         name: [] for name in ("weights", "direct", "there", "back", "residuals", "certified")
@@ -103,8 +103,8 @@ def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.layers.representation import projected_gradient, random_representations
     from understudy.papers.attraction_repulsion.problems import small_problem
+    from understudy.regularised.representation import projected_gradient, random_representations
 
     nets = _random_networks(settings["networks"])
     direct = _direct(settings, progress)

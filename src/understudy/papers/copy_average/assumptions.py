@@ -16,7 +16,7 @@ LEMMA = ("erf", "sigmoid", "tanh:0.5", "softplus:0.5", "softplus", "softplus:2")
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
-    from understudy.theory import assumptions
+    from understudy.papers.copy_average import activation_conditions as assumptions
 
     x = np.linspace(-30, 30, settings["grid"])
     norms = np.geomspace(0.02, 4.0, settings["norms"])

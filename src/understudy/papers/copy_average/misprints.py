@@ -78,7 +78,7 @@ def _correlation(settings: Settings, progress: Progress) -> Measurement:
 def _erf_slope(settings: Settings, progress: Progress) -> Measurement:
     from scipy.special import erf
 
-    from understudy.theory.assumptions import sufficient
+    from understudy.papers.copy_average.activation_conditions import sufficient
 
     x = np.linspace(-3, 3, settings["points"])
     step = 1e-4

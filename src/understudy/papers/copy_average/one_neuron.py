@@ -132,7 +132,7 @@ def _minimise(name: str, k: int) -> tuple[float, float, float]:
 
     from understudy import activations
     from understudy.gaussian import interaction
-    from understudy.theory.hermite import derivatives
+    from understudy.gaussian.hermite import derivatives
 
     sigma = activations.get(name)
     u = 1 / math.sqrt(k)

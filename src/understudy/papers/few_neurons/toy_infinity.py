@@ -22,8 +22,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
     from understudy.dynamics import FlowOptions, follow
     from understudy.dynamics.divergence import find_divergence
+    from understudy.papers.few_neurons.infinity_model import InfinityModel, curvature_on_the_line
     from understudy.points.splitting import mixing
-    from understudy.theory.infinity_model import InfinityModel, curvature_on_the_line
 
     mus = np.array([-3.0, -0.7, 0.2, 0.5, 0.9, 1.4, 5.0])
     batch = eqx.filter_jit(lambda t, v: jax.vmap(t.evaluate)(v))

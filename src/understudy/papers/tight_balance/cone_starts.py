@@ -10,9 +10,9 @@ from scipy.stats import beta
 
 from understudy.dynamics import starts
 from understudy.networks import TwoLayer
+from understudy.papers.tight_balance.cone_geometry import ROOT_HALF, bound, leaving_threshold, worst_start
 from understudy.papers.tight_balance.fates import reach_own_teachers
 from understudy.tasks.sphere import Sphere
-from understudy.theory.split_cone import ROOT_HALF, bound, leaving_threshold, worst_start
 
 
 def uniform_in_cones(task: Sphere, seeds: int | Sequence[int], least: float) -> TwoLayer:

@@ -11,11 +11,11 @@ from scipy.optimize import brentq
 from understudy.papers.check import at_most, close, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.tight_balance import tight_pairs as theory
+from understudy.papers.tight_balance.torus import TorusSearch, search_torus
 from understudy.points import certify
 from understudy.points.sphere_structure import label_of, orbit_key
-from understudy.points.torus import TorusSearch, search_torus
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 NAMES = {
     "2-copy": "copy",

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from understudy.dynamics import FlowOptions, follow, starts
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 RADII = (0.05, 0.1, 0.2)
 """Distances at which meeting is counted; the middle one is the definition, the others tell how much it matters."""

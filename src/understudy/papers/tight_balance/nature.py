@@ -13,10 +13,10 @@ from understudy.dynamics import FlowOptions, follow, starts
 from understudy.papers.check import at_least, at_most, between, close, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.points import certify
 from understudy.points.sphere_structure import label_of
 from understudy.tasks.sphere import Sphere
-from understudy.theory import tight_balance as theory
 
 
 def _escape_times(offsets: np.ndarray) -> np.ndarray:

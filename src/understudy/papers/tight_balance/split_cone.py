@@ -9,9 +9,9 @@ import numpy as np
 from understudy.papers.check import at_least, at_most, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.tight_balance.cone_geometry import ROOT_HALF, bound, leaving_threshold, velocity, worst_start
 from understudy.papers.tight_balance.cone_starts import failing_epsilon, failures, uniform_in_cones
 from understudy.tasks.sphere import Sphere
-from understudy.theory.split_cone import ROOT_HALF, bound, leaving_threshold, velocity, worst_start
 
 
 def split_cone(settings: Settings, progress: Progress) -> Measurement:

@@ -1,0 +1,1 @@
+"""What is computed: validated descriptions, and one way to compute each, here or on a cluster."""

@@ -1,0 +1,5 @@
+"""Deep ReLU students under SGD: an experiment in words, and the runs of its seeds."""
+
+from understudy.experiments.aligning.clusters import collect_on_cluster
+from understudy.experiments.aligning.experiment import Experiment, Problem, draw, schedule
+from understudy.experiments.aligning.runs import collect, run, students_of, train_on

@@ -1,0 +1,134 @@
+"""What an experiment with students is: a kind of teacher, a kind of student, how it is trained, and what one seed draws of it (Tian 2020, Section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from understudy.networks import Deep, half_active
+
+EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
+"""When statistics are kept unless asked otherwise: densely at first, then every ten epochs."""
+
+
+def schedule(epochs: int) -> tuple[float, ...]:
+    """`EPOCHS`, and every ten epochs beyond, up to the last."""
+    if epochs < 1:
+        raise ValueError(f"epochs is a whole number of at least 1; received {epochs}.")
+    return (*(float(e) for e in (*EPOCHS, *range(100, epochs, 10)) if e < epochs), float(epochs))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One cell: a kind of teacher, a kind of student, and how it is trained. The defaults are the two-layer setting of Tian 2020.
+
+    - `teacher`: widths of its hidden layers; `over`: how many times wider each of the student's is; `polarity`: p of ‖v_j‖ ~ 1/j^p.
+    - `dim`, `outputs`, `input_std`, `samples`, `evaluation`: inputs N(0, input_std² I) in `dim` dimensions, so many to train and to evaluate.
+    - `optimizer`, `rate`, `weight_decay`, `batch`, `steps`: sgd or adam; samples a batch, batches an epoch.
+    - `init`: the student's weights are N(0, init²); 0 stands for Glorot's normal start.
+    - `standardise`: teacher's outputs of mean 0 and variance 1.
+    - `record`: epochs after which statistics are kept, 0 being the start; multiples of 1/steps. The last ends the training.
+    - `correlations`: keep all correlations of the first hidden layer, not the best ones only.
+    """
+
+    teacher: tuple[int, ...] = (20,)
+    over: float = 1.0
+    polarity: float = 0.0
+    dim: int = 100
+    outputs: int = 50
+    input_std: float = 1.5
+    samples: int = 10_000
+    evaluation: int = 10_000
+    optimizer: str = "sgd"
+    rate: float = 0.01
+    weight_decay: float = 0.0
+    batch: int = 16
+    steps: int = 1000
+    init: float = 0.005
+    standardise: bool = False
+    record: tuple[float, ...] = (0.0, 5.0, 100.0)
+    correlations: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "teacher", tuple(int(m) for m in self.teacher))
+        object.__setattr__(self, "record", tuple(float(e) for e in self.record))
+        for name in ("over", "polarity", "input_std", "rate", "weight_decay", "init"):
+            object.__setattr__(self, name, float(getattr(self, name)))  # 1 and 1.0 are one configuration
+        whole = {name: getattr(self, name) for name in ("dim", "outputs", "samples", "evaluation", "batch", "steps")}
+        for name, value in whole.items() | {("teacher", min(self.teacher, default=0))}:
+            if value < 1:
+                raise ValueError(f"{name} is a whole number of at least 1; received {value}.")
+        if not 0 < self.over <= 1000 or min(self.student) < 1:
+            raise ValueError(
+                f"over is how many times wider the student is, above 0 and at most 1000, and leaves it a node a layer; received {self.over}."
+            )
+        if self.batch > self.samples:
+            raise ValueError(
+                f"A batch has between 1 and {self.samples} samples, the number given; received {self.batch}."
+            )
+        for name in ("rate", "input_std"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name} is a positive number; received {getattr(self, name)}.")
+        for name in ("polarity", "init", "weight_decay"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name} is a number of at least 0; received {getattr(self, name)}.")
+        if self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer is 'sgd' or 'adam'; received {self.optimizer!r}.")
+        at = [e * self.steps for e in self.record]
+        if not at or min(at) < 0 or sorted(set(at)) != at or any(abs(s - round(s)) > 1e-6 for s in at):
+            raise ValueError(
+                f"record lists epochs in rising order, multiples of 1/{self.steps}, 0 or later; received {self.record}."
+            )
+
+    @property
+    def student(self) -> tuple[int, ...]:
+        """Widths of the student's hidden layers."""
+        return tuple(round(self.over * m) for m in self.teacher)
+
+    @property
+    def epochs(self) -> float:
+        """How long the training lasts."""
+        return self.record[-1]
+
+    def configuration(self) -> dict[str, Any]:
+        """As a dictionary of JSON values, for stores and sweeps."""
+        return {"kind": "align", **asdict(self), "teacher": list(self.teacher), "record": list(self.record)}
+
+    @staticmethod
+    def of(configuration: Mapping[str, Any]) -> Experiment:
+        """The experiment of a configuration; keys that are no fields are passed over."""
+        known = {f.name for f in fields(Experiment)}
+        return Experiment(**{k: v for k, v in configuration.items() if k in known})
+
+    def until(self, epochs: float) -> Experiment:
+        """The same, ending after so many epochs."""
+        return replace(self, record=(*(e for e in self.record if e < epochs), float(epochs)))
+
+
+class Problem(NamedTuple):
+    """What one seed draws: the teacher, the student's start, data to train and to evaluate."""
+
+    teacher: Deep
+    start: Deep
+    inputs: np.ndarray
+    evaluation: np.ndarray
+
+    @property
+    def targets(self) -> np.ndarray:
+        """The teacher's outputs on `inputs`."""
+        return np.asarray(self.teacher(jnp.asarray(self.inputs), "relu"))
+
+
+def draw(experiment: Experiment, seed: int) -> Problem:
+    """The problem of one seed. Teacher and data do not depend on the student's width, the directions of the teacher's weights not on the polarity."""
+    e = experiment
+    rng = np.random.default_rng([seed, 0])
+    x, held_out = (e.input_std * rng.normal(size=(n, e.dim)) for n in (e.samples, e.evaluation))
+    teacher = half_active([e.dim, *e.teacher, e.outputs], x, seed=seed, polarity=e.polarity, standardise=e.standardise)
+    widths = [e.dim, *e.student, e.outputs]
+    start = Deep.gaussian(widths, seed=seed + 10**6, std=e.init) if e.init else Deep.glorot(widths, seed=seed + 10**6)
+    return Problem(teacher, start, x, held_out)

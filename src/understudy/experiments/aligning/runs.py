@@ -1,0 +1,247 @@
+"""Deep ReLU students trained by SGD on a half-active teacher, many seeds at once, and how they align with it along the way.
+
+The experiments of Tian 2020, Section 6. Every seed has its own teacher, data and start. Results are rows, one a seed; a training that is
+interrupted goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Int
+
+from understudy.alignment.streaming import Reference, measure, refer
+from understudy.dynamics.descent import quasi_newton
+from understudy.dynamics.optimizers import Optimizer, adam, sgd
+from understudy.dynamics.sgd import Trainer, Training
+from understudy.experiments.aligning.experiment import Experiment, Problem, draw
+from understudy.networks import Deep
+from understudy.results import SeedRows
+from understudy.store import Store
+from understudy.sweeps import core_count
+from understudy.tasks.empirical import Empirical
+
+CHECKPOINT = 5
+"""Epochs between checkpoints."""
+
+GROUP = 16
+"""Seeds trained together: each holds 25 MB of data in the two-layer setting, and a finished group is stored."""
+
+
+def squared_error(network: Deep, inputs: Float[Array, "B d"], targets: Float[Array, "B C"]) -> Float[Array, ""]:
+    """½ mean ‖f* - f‖² of a ReLU network over a batch (Tian 2020, Eq. 2)."""
+    return 0.5 * jnp.mean(jnp.sum((network(inputs, "relu") - targets) ** 2, axis=1))
+
+
+def run(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    *,
+    workers: int | None = None,
+    checkpoints: Store | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> xr.Dataset:
+    """Train all seeds and record; rows as described in `to_rows`.
+
+    `checkpoints`: a store that keeps the state every `CHECKPOINT` epochs; the same call goes on from there. `progress` is told the share done.
+    """
+    e = experiment
+    problems = [draw(e, seed) for seed in seeds]
+    references = [refer(p.teacher, jnp.asarray(p.evaluation)) for p in problems]
+    watched = jax.tree.map(lambda *parts: jnp.concatenate(parts), *references)  # a seed's samples after another's
+    begins = jnp.arange(len(problems)) * e.evaluation
+    trainer = Trainer(
+        squared_error,
+        optimizer_of(e),
+        np.stack([p.inputs for p in problems]),
+        np.stack([p.targets for p in problems]),
+        seeds,
+        batch=e.batch,
+        steps=e.steps,
+        own=True,
+        workers=core_count() if workers is None else workers,
+    )
+    training = trainer.begin([p.start for p in problems])
+    records: list[dict[str, np.ndarray]] = []
+    key = {**e.configuration(), "kind": "align-checkpoint", "seeds": list(seeds)}
+    if checkpoints is not None and (kept := checkpoints.load(key)) is not None:
+        training, records = _restore(kept, training)
+    stops = [round(epoch * e.steps) for epoch in e.record]
+    saved = training.step
+    while True:
+        if training.step == stops[len(records)]:
+            found = trainer.share(partial(watch, e.correlations, e.evaluation, watched), training.parameters, begins)
+            records.append({name: np.asarray(value) for name, value in found.items()})
+            if len(records) == len(stops):
+                break
+        ahead = (training.step // e.steps + 1) * e.steps
+        count = min(ahead, stops[len(records)]) - training.step
+        training, _ = trainer.advance(training, count)
+        if progress is not None:
+            progress(training.step / max(stops[-1], 1))
+        if checkpoints is not None and training.step - saved >= CHECKPOINT * e.steps:
+            checkpoints.save(key, _checkpoint(training, records))
+            saved = training.step
+    rows = to_rows(e, seeds, training.parameters, records)
+    if checkpoints is not None:
+        checkpoints.path(key).unlink(missing_ok=True)
+    return rows
+
+
+def collect(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    store: Store | None = None,
+    *,
+    workers: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> xr.Dataset:
+    """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done."""
+    keeper = None if store is None else SeedRows(store, experiment.configuration())
+    waiting = list(seeds) if keeper is None else keeper.missing(seeds)
+    found = []
+    for number, group in enumerate(seed_groups(waiting)):
+
+        def tell(share: float, done: int = number * GROUP, count: int = len(group)) -> None:
+            if progress is not None:
+                progress((done + share * count) / len(waiting))
+
+        rows = run(experiment, group, workers=workers, checkpoints=store, progress=tell)
+        if keeper is None:
+            found.append(rows)
+        else:
+            keeper.add(rows)
+    if keeper is None:
+        return xr.concat(found, dim="seed", join="exact")
+    stored = keeper.load()
+    assert stored is not None
+    return stored.sel(seed=list(seeds))
+
+
+def seed_groups(seeds: Sequence[int]) -> list[list[int]]:
+    """The seeds in groups of `GROUP` that are trained together, the last perhaps smaller."""
+    return [list(seeds[i : i + GROUP]) for i in range(0, len(seeds), GROUP)]
+
+
+def train_on(
+    student: Deep, problem: Problem, *, below: float = 1e-8, iterations: int = 2000, rounds: int = 10
+) -> tuple[Deep, float]:
+    """Train on all samples at once, by L-BFGS, until ½ mean ‖f* - f‖² is below that, or for `rounds` times `iterations`; returns the loss too.
+
+    The steepest direction bounds the rate of SGD, and flat ones then take long; L-BFGS learns the curvature on its way.
+    """
+    x, y = problem.inputs, problem.targets
+    template = _template(tuple(w.shape for w in student.weights), len(x))
+    task = eqx.tree_at(lambda t: (t.inputs, t.targets), template, (jnp.asarray(x), jnp.asarray(y)))
+    vector, loss = task.flatten(student), float("inf")
+    for _ in range(rounds):
+        vector, twice, _ = quasi_newton(task, vector, iterations=iterations, tolerance=0.0)
+        previous, loss = loss, twice / 2  # `Empirical` sums squares without the ½
+        if loss < below or loss > 0.999 * previous:
+            break
+    return task.unflatten(vector), loss
+
+
+@lru_cache(maxsize=16)
+def _template(shapes: tuple[tuple[int, int], ...], samples: int) -> Empirical:
+    """The loss of networks of these shapes on so many samples, without the data: one object, so that its programs are compiled once."""
+    network = Deep(tuple(jnp.zeros(s) for s in shapes), tuple(jnp.zeros(s[0]) for s in shapes))
+    return Empirical(network, np.zeros((samples, shapes[0][1])), np.zeros((samples, shapes[-1][0])), activation="relu")
+
+
+def optimizer_of(experiment: Experiment) -> Optimizer:
+    """The rule that the experiment names."""
+    rule = sgd if experiment.optimizer == "sgd" else adam
+    return rule(experiment.rate, weight_decay=experiment.weight_decay)
+
+
+@eqx.filter_jit
+def watch(
+    whole: bool, samples: int, references: Reference, parameters: Deep, begins: Int[Array, " seeds"]
+) -> dict[str, Array]:
+    """What is recorded of all seeds, by name (see `to_rows`): seed i has `samples` evaluation samples in `references` from `begins[i]` on."""
+
+    def one(pair: tuple[Deep, Array]) -> dict[str, Array]:
+        student, begin = pair
+        loss, correlations = measure(student, references, begin, samples)
+        found = {"loss": loss}
+        for l, rho in enumerate(correlations, start=1):
+            found[f"best_of_teacher_{l}"] = jnp.max(rho, axis=1)
+            found[f"student_of_teacher_{l}"] = jnp.argmax(rho, axis=1)
+            found[f"best_of_student_{l}"] = jnp.max(rho, axis=0)
+            found[f"fan_out_{l}"] = jnp.sqrt(jnp.sum(student.weights[l] ** 2, axis=0))
+        if whole:
+            found["correlations"] = correlations[0]
+        return found
+
+    return jax.lax.map(one, (parameters, begins))
+
+
+_AXES = {
+    "loss": (),
+    "best_of_teacher": ("teacher",),
+    "student_of_teacher": ("teacher",),
+    "best_of_student": ("student",),
+    "fan_out": ("student",),
+    "correlations": ("teacher_1", "student_1"),
+}
+
+
+def to_rows(
+    experiment: Experiment, seeds: Sequence[int], parameters: Deep, records: Sequence[Mapping[str, np.ndarray]]
+) -> xr.Dataset:
+    """One row a seed: `loss` (seed, epoch) on the evaluation samples, and for each hidden layer l, from 1,
+
+    `best_of_teacher_l` and `student_of_teacher_l` (seed, epoch, teacher_l), `best_of_student_l` and `fan_out_l` (seed, epoch, student_l), the norm of the columns
+    of the next layer's weights; at the end the student's `W1`, `b1`, ….
+    """
+    data: dict[str, Any] = {}
+    for name in records[0]:
+        stem, _, layer = name.rpartition("_")
+        axes = _AXES[name] if name in _AXES else tuple(f"{axis}_{layer}" for axis in _AXES[stem])
+        data[name] = (("seed", "epoch", *axes), np.stack([r[name] for r in records], axis=1))
+    for l, (w, b) in enumerate(zip(parameters.weights, parameters.biases, strict=True), start=1):
+        after = "output" if l == len(parameters.weights) else f"student_{l}"
+        before = "input" if l == 1 else f"student_{l - 1}"
+        data[f"W{l}"] = (("seed", after, before), np.asarray(w))
+        data[f"b{l}"] = (("seed", after), np.asarray(b))
+    return xr.Dataset(data, coords={"seed": list(seeds), "epoch": list(experiment.record)})
+
+
+def students_of(rows: xr.Dataset) -> list[Deep]:
+    """The trained students of rows, in the order of the seeds."""
+    depth = sum(str(name)[:1] == "W" for name in rows.data_vars)
+    return [
+        Deep(
+            tuple(jnp.asarray(rows[f"W{l}"].values[i]) for l in range(1, depth + 1)),
+            tuple(jnp.asarray(rows[f"b{l}"].values[i]) for l in range(1, depth + 1)),
+        )
+        for i in range(rows.sizes["seed"])
+    ]
+
+
+def _checkpoint(training: Training, records: Sequence[Mapping[str, np.ndarray]]) -> xr.Dataset:
+    """The state as a dataset: leaves by number, records by name."""
+    arrays = {
+        f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves((training.parameters, training.state)))
+    }
+    if records:
+        arrays |= {f"record_{name}": np.stack([r[name] for r in records]) for name in records[0]}
+    data = {name: (tuple(f"{name}_{axis}" for axis in range(a.ndim)), a) for name, a in arrays.items()}
+    return xr.Dataset(data, attrs={"step": training.step, "records": len(records)})
+
+
+def _restore(kept: xr.Dataset, start: Training) -> tuple[Training, list[dict[str, np.ndarray]]]:
+    leaves, tree = jax.tree.flatten((start.parameters, start.state))
+    found = [jnp.asarray(kept[f"leaf_{i}"].values) for i in range(len(leaves))]
+    parameters, state = jax.tree.unflatten(tree, found)
+    names = [str(name).removeprefix("record_") for name in kept.data_vars if str(name).startswith("record_")]
+    records = [{name: kept[f"record_{name}"].values[i] for name in names} for i in range(int(kept.attrs["records"]))]
+    return Training(parameters, state, int(kept.attrs["step"])), records

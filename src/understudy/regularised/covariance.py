@@ -1,0 +1,143 @@
+"""The loss in terms of hidden covariances: Prop. 3 and 5 of Jacot et al. 2022.
+
+For a positively homogeneous σ the loss depends on the hidden layers only through K_ℓ = Z_ℓᵀZ_ℓ and
+K^σ_ℓ = (Z^σ_ℓ)ᵀZ^σ_ℓ (N × N):
+
+  L^k_λ(K, Z_L) = C(Z_L) + λ Σ_ℓ Tr[K_ℓ (K^σ_{ℓ-1})⁺],   K_L = Z_LᵀZ_L,
+
+over pairs (K_ℓ, K^σ_ℓ) in the translated cone S = cone{(zzᵀ, σ(z)σ(z)ᵀ)} + (0, β²11ᵀ) with Im K_ℓ ⊂ Im K^σ_{ℓ-1} and
+Im Z_Lᵀ ⊂ Im K^σ_{L-1}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import least_squares, nnls
+
+from understudy.activations import Activation, PiecewiseLinear, activate
+from understudy.regularised.cone_oracle import ConeOracle
+from understudy.regularised.representation import RANK, activations_before, to_representations
+from understudy.tasks.regularised import Regularised
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def covariances(task: Regularised, parameters: Any) -> tuple[list[Pair], np.ndarray]:
+    """The pairs (K_ℓ, K^σ_ℓ) of the hidden layers of a network, and its outputs Z_L."""
+    layers = to_representations(task, parameters)
+    after = activations_before(task, layers)[1:]
+    return [(z.T @ z, a.T @ a) for z, a in zip(layers[:-1], after, strict=True)], layers[-1]
+
+
+def covariance_loss(task: Regularised, pairs: Sequence[Pair], output: np.ndarray) -> float:
+    """L^k_λ(K, Z_L); infinite where an image is not contained in the one before (relative part above 1e-7)."""
+    before = np.asarray(task.entry).T @ np.asarray(task.entry)
+    total = float(task.output_cost(jnp.asarray(output)))
+    for own, after in [*pairs, (output.T @ output, None)]:
+        inverse = np.linalg.pinv(before, rcond=RANK, hermitian=True)
+        outside = own - own @ inverse @ before
+        if np.linalg.norm(outside) > 1e-7 * max(float(np.linalg.norm(own)), 1e-300):
+            return np.inf
+        total += task.penalty * float(np.sum(own * inverse))
+        if after is not None:
+            before = after
+    return total
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Whether a pair belongs to the cone S, with the evidence either way; `"undecided"` if neither was found.
+
+    Inside: `generators` (k × N), rows z with Σ zzᵀ = K and Σ σ(z)σ(z)ᵀ + β²11ᵀ = K^σ up to `distance` (relative).
+    Outside: `separation` > 0, by how much (relative) a functional that is ≤ 0 on every generator is positive on the pair.
+    """
+
+    verdict: Literal["inside", "outside", "undecided"]
+    generators: np.ndarray
+    distance: float
+    separation: float
+
+
+def in_cone(
+    pair: Pair, *, bias: float, activation: Activation, tolerance: float = 1e-6, iterations: int = 60
+) -> Membership:
+    """Membership in S by the fully corrective conditional-gradient method on the distance to the cone, exact oracle.
+
+    The nearest point of the cone of generators found so far is a non-negative least-squares problem; its residual R is
+    either nearly zero, or separates the pair from the whole cone (⟨R, generator⟩ ≤ 0 for all), or shows the generator
+    to add.
+    """
+    first, second = (np.asarray(k, float) for k in pair)
+    count = first.shape[0]
+    target = np.concatenate([first.ravel(), (second - bias**2).ravel()])
+    size = float(np.linalg.norm(target))
+    if size == 0:
+        return Membership("inside", np.zeros((0, count)), 0.0, 0.0)
+    oracle = ConeOracle(np.eye(count), activation)
+    rows: list[np.ndarray] = []
+    columns: list[np.ndarray] = []
+    coefficients, residual = np.zeros(0), target
+    for step in range(iterations):
+        plain, activated = residual[: count**2].reshape(count, count), residual[count**2 :].reshape(count, count)
+        found = oracle.maximise((plain + plain.T) / 2, (activated + activated.T) / 2)
+        length = float(np.linalg.norm(residual))
+        if length <= tolerance * size:
+            break
+        # ⟨R, generator⟩ ≤ `upper` for generators of unit z, so that R - upper·(I, 0) is ≤ 0 on the whole cone.
+        margin = float(residual @ target) - max(found.upper, 0.0) * float(np.trace(first))
+        if margin > 1e-9 * length * size:
+            return Membership("outside", _scaled(rows, coefficients), length / size, margin / (length * size))
+        z = found.direction
+        rows.append(z)
+        columns.append(_generator(z, activation))
+        coefficients, _ = nnls(np.stack(columns, axis=1), target, maxiter=100 * len(columns))
+        if step % 5 == 4:  # sliding: moving the generators found is what makes the distance vanish, not adding more
+            moved = _slide(_scaled(rows, coefficients), target, activation)
+            lengths = np.linalg.norm(moved, axis=1)
+            rows = [z / r for z, r in zip(moved, lengths, strict=True) if r > 0]
+            columns = [_generator(z, activation) for z in rows]
+            coefficients, _ = nnls(np.stack(columns, axis=1), target, maxiter=100 * len(columns))
+        residual = target - np.stack(columns, axis=1) @ coefficients
+    distance = float(np.linalg.norm(residual)) / size
+    return Membership("inside" if distance <= tolerance else "undecided", _scaled(rows, coefficients), distance, 0.0)
+
+
+def _generator(z: np.ndarray, activation: Activation) -> np.ndarray:
+    active = activate(activation, z)
+    return np.concatenate([np.outer(z, z).ravel(), np.outer(active, active).ravel()])
+
+
+def _slide(rows: np.ndarray, target: np.ndarray, activation: Activation) -> np.ndarray:
+    """Least squares over the generators' vectors themselves, by Levenberg and Marquardt's method."""
+    count = rows.shape[1]
+
+    def mismatch(flat: np.ndarray) -> np.ndarray:
+        z = flat.reshape(-1, count)
+        active = activate(activation, z)
+        return np.concatenate([(z.T @ z).ravel(), (active.T @ active).ravel()]) - target
+
+    def slope(flat: np.ndarray) -> np.ndarray:
+        assert isinstance(activation, PiecewiseLinear)
+        z = flat.reshape(-1, count)
+        active = activate(activation, z)
+        rates = activation.slope + activation.kink * np.sign(z)
+        unit = np.eye(count)
+        plain = np.einsum("ki,jl->ijkl", z, unit) + np.einsum("kj,il->ijkl", z, unit)
+        bent = np.einsum("ki,kl,jl->ijkl", active, rates, unit) + np.einsum("kj,kl,il->ijkl", active, rates, unit)
+        return np.concatenate([plain.reshape(count**2, -1), bent.reshape(count**2, -1)])
+
+    return least_squares(mismatch, rows.ravel(), slope, xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=50).x.reshape(
+        rows.shape
+    )
+
+
+def _scaled(rows: list[np.ndarray], coefficients: np.ndarray) -> np.ndarray:
+    kept = coefficients > 0
+    if not rows or not kept.any():
+        return np.zeros((0, len(rows[0]) if rows else 0))
+    return np.sqrt(coefficients[kept])[:, None] * np.stack(rows)[kept]

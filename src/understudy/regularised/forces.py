@@ -1,0 +1,125 @@
+"""Attraction and repulsion: what holds every hidden representation where it is (Jacot et al. 2022, Section 3.1, Fig. 1).
+
+Of the terms of L^r two depend on Z_ℓ: λ‖Z_ℓ (Z^σ_{ℓ-1})⁺‖² attracts it to the origin, λ‖Z_{ℓ+1} (Z^σ_ℓ)⁺‖² repels it. Their
+derivatives are (W = Ψ(Z))
+
+  attraction   2λ W_ℓ (Z^σ_{ℓ-1})⁺ᵀ,        repulsion   -2λ [W_{ℓ+1}ᵀ W_{ℓ+1} (Z^σ_ℓ)⁺ᵀ] ∘ σ'(Z_ℓ)    (n_ℓ × N each).
+
+They cancel at a minimum where Z^σ_ℓ has rank N. Trained layers have not: neurons lie on few rays. There Z_{ℓ+1} must stay in the
+row space of Z^σ_ℓ, which adds a force of constraint. Written with the back-propagated Λ_ℓ = ∂C/∂Z_ℓ the repulsion with the
+constraint's part is Λ_ℓ = (W_{ℓ+1}ᵀ Λ_{ℓ+1}) ∘ σ', of which the formula above is the part of Λ_{ℓ+1} inside that row space, and the
+balance is
+
+  attraction_ℓ + Λ_ℓ P_{ℓ-1} = (∂L/∂W_ℓ) (Z^σ_{ℓ-1})⁺ᵀ
+
+(P_{ℓ-1} projects onto the row space of Z^σ_{ℓ-1}): the residual is at most ‖∇L‖ / least singular value of Z^σ_{ℓ-1}.
+At a kink, z = 0, the slope in σ' is any number between those of both sides; `gates` of `Settled` say which one balances,
+and `layers.kinks` finds them for a network from elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.regularised.representation import RANK, activations_before, to_representations, to_weights
+from understudy.tasks.regularised import Regularised
+
+
+@dataclass(frozen=True)
+class LayerForces:
+    """Forces on one hidden layer, all n_ℓ × N, as derivatives of the loss (descent moves against them).
+
+    - `attraction`, `repulsion`: as they balance, the repulsion with the force of the constraint;
+    - `local_repulsion`: the derivative of λ‖Z_{ℓ+1}(Z^σ_ℓ)⁺‖² alone;
+    - `residual`: ‖attraction + repulsion‖, the repulsion projected to feasible moves; `conditioning`: 1/least singular value
+      of Z^σ_{ℓ-1}, by which a gradient norm is to be multiplied.
+    """
+
+    layer: int
+    representation: np.ndarray
+    attraction: np.ndarray
+    repulsion: np.ndarray
+    local_repulsion: np.ndarray
+    residual: float
+    conditioning: float
+
+
+@eqx.filter_jit
+def _compiled_signals(task: Regularised, vector: Array, gates: Array | None) -> tuple[Array, ...]:
+    """Λ_1 … Λ_L: the derivative of C by every pre-activation."""
+    weights = task.unflatten(vector)
+    layers = task.representations(vector)
+    split = None if gates is None else task.split_hidden(gates)
+    signal = jax.grad(task.output_cost)(layers[-1])
+    found = [signal]
+    for layer in range(task.depth - 1, 0, -1):
+        hidden = layers[layer - 1]
+        if split is not None:
+            slope, kink = task.slopes
+            derivative = slope + kink * split[layer - 1]
+        else:
+            derivative = task.activation.derivatives(hidden, 1)[1]
+        signal = (weights[layer][:, : hidden.shape[0]].T @ signal) * derivative
+        found.append(signal)
+    return tuple(reversed(found))
+
+
+def signals(task: Regularised, parameters: Any, gates: np.ndarray | None = None) -> list[np.ndarray]:
+    """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L, with the given slopes of |z| where gates are given."""
+    chosen = None if gates is None or not len(gates) else jnp.asarray(gates)
+    return [np.asarray(s) for s in _compiled_signals(task, task.flatten(parameters), chosen)]
+
+
+def forces(
+    task: Regularised, parameters: Any, *, gates: np.ndarray | None = None, ridge: float = 0.0
+) -> list[LayerForces]:
+    """The forces on each hidden layer of a network.
+
+    `ridge`: Tikhonov's γ in place of pseudo-inverses, as in the paper's figure (a share of the largest eigenvalue of K^σ).
+    """
+    layers = to_representations(task, parameters)
+    before = activations_before(task, layers)
+    weights = [np.asarray(w) for w in to_weights(task, layers)]
+    backward = signals(task, parameters, gates)
+    slopes = _slopes(task, layers, gates)
+    found = []
+    for i in range(task.depth - 1):
+        width = task.widths[i + 1]
+        attraction = 2 * task.penalty * weights[i] @ _inverse(before[i], ridge).T
+        local = -2 * task.penalty * weights[i + 1].T @ weights[i + 1] @ _inverse(before[i + 1], ridge).T
+        repulsion = backward[i] @ (np.linalg.pinv(before[i], rcond=RANK) @ before[i])
+        singular = np.linalg.svd(before[i], compute_uv=False)
+        least = float(singular[singular > RANK * singular[0]][-1])
+        found.append(
+            LayerForces(
+                i + 1,
+                layers[i],
+                attraction,
+                repulsion,
+                local[:width] * slopes[i],
+                float(np.linalg.norm(attraction + repulsion)),
+                1 / least,
+            )
+        )
+    return found
+
+
+def _slopes(task: Regularised, layers: tuple[np.ndarray, ...], gates: np.ndarray | None) -> list[np.ndarray]:
+    if gates is not None and len(gates):
+        slope, kink = task.slopes
+        return [slope + kink * np.asarray(g) for g in task.split_hidden(jnp.asarray(gates))]
+    return [np.asarray(task.activation.derivatives(jnp.asarray(z), 1)[1]) for z in layers[:-1]]
+
+
+def _inverse(matrix: np.ndarray, ridge: float) -> np.ndarray:
+    if not ridge:
+        return np.linalg.pinv(matrix, rcond=RANK)
+    gram = matrix.T @ matrix
+    return np.linalg.solve(gram + ridge * np.linalg.norm(gram, 2) * np.eye(len(gram)), matrix.T)
