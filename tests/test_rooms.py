@@ -7,6 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "understudy"
 ROOMS = [
+    "files",
     "compilation",
     "data",
     "activations",
