@@ -174,3 +174,20 @@ def test_relu_neurons_that_rest_at_zero_cost_few_steps():
 def test_bad_options_are_told(options, message):
     with pytest.raises(ValueError, match=message):
         FlowOptions(**options)
+
+
+def test_observing_every_step_sees_the_run_and_does_not_change_it():
+    seen = []
+    options = FlowOptions(snapshots=200)
+    (_, observed), (_, alone) = (
+        next(follow(TASK, STARTS[:1], options, observe=lambda index, glimpse: seen.append((index, glimpse)))),
+        next(follow(TASK, STARTS[:1], options)),
+    )
+    np.testing.assert_array_equal(observed.vector, alone.vector)
+    assert {index for index, _ in seen} == {0}
+    times = [glimpse.time for _, glimpse in seen]
+    assert times == sorted(times)
+    assert len(times) >= observed.steps
+    last = seen[-1][1]
+    np.testing.assert_array_equal(last.snapshots, observed.snapshots)
+    np.testing.assert_array_equal(last.vector, observed.flow_end)

@@ -135,6 +135,20 @@ def _advance(
     return jax.lax.while_loop(condition, body, (jnp.asarray(0), lanes))[1]
 
 
+class Glimpse(NamedTuple):
+    """A run between two chunks of steps: where it is now, and the snapshots it has passed since its start.
+
+    `loss` and `gradient_norm` are those at the beginning of the last step.
+    """
+
+    time: float
+    loss: float
+    gradient_norm: float
+    vector: Float[np.ndarray, " P"]
+    times: Float[np.ndarray, " reached"]
+    snapshots: Float[np.ndarray, "reached P"]
+
+
 def lanes_for(size: int, seeds: int) -> int:
     """How many runs are advanced together: many small ones; one by one where factorisations cost most (P > 300)."""
     wide = 16 if size <= 64 else 4 if size <= 160 else 2 if size <= 300 else 1
@@ -148,20 +162,25 @@ def follow(
     *,
     lanes: int | None = None,
     watch: Callable[[int, int, float], None] | None = None,
+    observe: Callable[[int, Glimpse], None] | None = None,
 ) -> Iterator[tuple[int, Trajectory]]:
     """Follow the flow from every start; yields (index of the start, its trajectory) as runs end.
 
-    `watch(running lanes, steps so far, largest time)` is called between chunks.
+    **Arguments**
+
+    - `watch(running lanes, steps so far, largest time)` is called between chunks of steps.
+    - `observe(index of the start, glimpse)` is called after every step of every run, which is slower: chunks have one
+      step then, and large problems are followed like small ones.
     """
     options = FlowOptions() if options is None else options
     starts = np.asarray(starts, float)
     seeds, size = starts.shape
     count = lanes_for(size, seeds) if lanes is None else lanes
     with threadpool_limits(limits=1, user_api="blas"):
-        if size > large.LARGE and lanes is None and softened(task, _NOISE * options.atol).is_flat:
+        if size > large.LARGE and lanes is None and observe is None and softened(task, _NOISE * options.atol).is_flat:
             yield from large.follow(task, starts, options, watch)
         else:
-            yield from _follow(task, starts, options, count, watch)
+            yield from _follow(task, starts, options, count, watch, observe)
 
 
 def _follow(
@@ -170,6 +189,7 @@ def _follow(
     options: FlowOptions,
     count: int,
     watch: Callable[[int, int, float], None] | None,
+    observe: Callable[[int, Glimpse], None] | None,
 ) -> Iterator[tuple[int, Trajectory]]:
     seeds, size = starts.shape
     times = options.times
@@ -179,22 +199,10 @@ def _follow(
     marks = jnp.asarray(times)
     limits = jnp.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
-    now = {
-        "vector": np.zeros((count, size)),
-        "time": np.zeros(count),
-        "step": np.full(count, 1e-2),
-        "status": np.full(count, _STATIONARY),
-        "pause": np.zeros(count),
-        "gradient_norm": np.zeros(count),
-        "loss": np.zeros(count),
-        "accepted": np.zeros(count, int),
-        "rejected": np.zeros(count, int),
-        "kept": np.zeros((count, len(times), size)),
-        "norms": np.zeros((count, MARKS, 2)),
-    }
+    now = _idle(count, size, len(times))
     owner = [-1] * count
     waiting = list(range(seeds))[::-1]
-    chunk = jnp.asarray(max(4, min(25, 20_000 // size)))
+    chunk = jnp.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
 
     def load(lane: int) -> None:
         owner[lane] = waiting.pop() if waiting else -1
@@ -224,6 +232,9 @@ def _follow(
         moving = base.prepared(jnp.asarray(now["vector"][busy]))
         if watch is not None:
             watch(len(busy), int(now["accepted"][busy].sum()), float(now["time"][busy].max()))
+        if observe is not None:
+            for lane in busy:
+                observe(owner[lane], _glimpse(now, lane, times))
         ready = [i for i in busy if now["status"][i] == _PAUSED or (now["status"][i] == _STATIONARY and options.polish)]
         jumps = jump.justified(task, now["vector"], ready)
         for lane in busy:
@@ -238,6 +249,29 @@ def _follow(
                 # Refused: the flow goes on, and the next attempt waits for a gradient thirty times smaller.
                 now["pause"][lane] = max(now["gradient_norm"][lane] / 30, 1e-300)
                 now["status"][lane] = _RUNNING
+
+
+def _idle(count: int, size: int, times: int) -> dict[str, np.ndarray]:
+    """Lanes that wait for their first start, as NumPy arrays with the fields of `Lanes`."""
+    return {
+        "vector": np.zeros((count, size)),
+        "time": np.zeros(count),
+        "step": np.full(count, 1e-2),
+        "status": np.full(count, _STATIONARY),
+        "pause": np.zeros(count),
+        "gradient_norm": np.zeros(count),
+        "loss": np.zeros(count),
+        "accepted": np.zeros(count, int),
+        "rejected": np.zeros(count, int),
+        "kept": np.zeros((count, times, size)),
+        "norms": np.zeros((count, MARKS, 2)),
+    }
+
+
+def _glimpse(now: dict[str, np.ndarray], lane: int, times: np.ndarray) -> Glimpse:
+    time, reached = float(now["time"][lane]), times <= now["time"][lane]
+    loss, norm = float(now["loss"][lane]), float(now["gradient_norm"][lane])
+    return Glimpse(time, loss, norm, now["vector"][lane].copy(), times[reached], now["kept"][lane][reached])
 
 
 def _trajectory(lane: dict[str, np.ndarray], times: np.ndarray, leap: jump.Jump | None) -> Trajectory:
