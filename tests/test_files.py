@@ -57,7 +57,7 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device: .*file"):
+    with pytest.raises(OSError, match=r"No space left on device: .*file"):
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
