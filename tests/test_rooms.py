@@ -26,6 +26,7 @@ ROOMS = [
     "fitting",
     "results",
     "summaries",
+    "clusters",
     "sweeps",
     "experiments",
     "plots",

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import xarray as xr
 
 from understudy import store as store_module
-from understudy.store import DamagedFileError, Store, canonical_json, configuration_hash
+from understudy.store import DamagedFileError, OtherFormatError, Store, canonical_json, configuration_hash
 
 CONFIGURATION = {"kind": "fit", "activation": "erf", "teachers": 8, "init_std": 0.1, "partition": (1, 2, 5)}
 
@@ -118,7 +119,7 @@ def test_saves_and_loads_every_bit(tmp_path):
     given = example()
     path = store.save(CONFIGURATION, given)
     assert path == store.path(CONFIGURATION)
-    assert path.name == f"fit-{configuration_hash(CONFIGURATION)}.nc"
+    assert re.fullmatch(r"fit-[0-9a-f]{16}\.nc", path.name)
     assert_same(store.load(CONFIGURATION), given)
     assert_same(store.open(path.name), given)
     assert list(store.entries()) == [json.loads(canonical_json(CONFIGURATION))]
@@ -133,7 +134,7 @@ def test_plain_xarray_opens_it(tmp_path):
         assert json.loads(dataset.attrs["configuration"])["partition"] == [1, 2, 5]
         assert dataset.attrs["understudy_version"]
         assert dataset.attrs["created"].endswith("+00:00")
-        assert dataset.attrs["checksum"] == store_module._checksum(dataset)
+        assert dataset.attrs["checksum"] == store_module.checksum(dataset)
 
 
 def test_a_loaded_dataset_outlives_its_file_and_can_be_saved_again(tmp_path):
@@ -194,6 +195,36 @@ def test_damage_is_noticed_and_redone(tmp_path, caplog, damage):
     assert not path.exists()
     store.save(CONFIGURATION, example())
     assert_same(store.load(CONFIGURATION), example())
+
+
+def test_a_newer_format_counts_as_missing_and_stays(tmp_path, caplog, monkeypatch):
+    store = Store(tmp_path)
+    path = store.path(CONFIGURATION)
+    monkeypatch.setattr(store_module, "FORMAT", 9)
+    assert store.path(CONFIGURATION) != path, "the format is part of the name"
+    os.replace(store.save(CONFIGURATION, example()), path)
+    monkeypatch.undo()
+    with pytest.raises(OtherFormatError, match=r"newer version .* format 9\); this one reads format 2\. Update"):
+        store.open(path.name)
+    assert store.load(CONFIGURATION) is None
+    assert "counts as missing" in caplog.text
+    assert path.exists()
+    assert list(store.entries()) == []
+
+
+def test_what_is_not_a_file_is_told_and_passed_over(tmp_path):
+    store = Store(tmp_path)
+    store.save({"i": 1}, xr.Dataset({"x": 1.0}))
+    os.mkfifo(store.path(CONFIGURATION))
+    with pytest.raises(OSError, match="is a named pipe"):
+        store.load(CONFIGURATION)
+    assert list(store.entries()) == [{"i": 1}]
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(NotADirectoryError, match="a link that leads to no directory"):
+        Store(tmp_path / "loop")
+    store.path({"i": 2}).mkdir()
+    with pytest.raises(IsADirectoryError, match="Name another place"):
+        store.save({"i": 2}, example())
 
 
 def test_every_flipped_byte_is_noticed(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from understudy import sweeps
+from understudy import clusters, sweeps
 from understudy.store import Store
 from understudy.sweeps import Progress, grid, run
 
@@ -82,10 +83,10 @@ def calls(log):
 
 
 @contextmanager
-def process(*command):
+def process(*command, path=HERE):
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(
-        [str(HERE), str(HERE.parent), *filter(None, [environment.get("PYTHONPATH")])]
+        [str(path), str(HERE), str(HERE.parent), *filter(None, [environment.get("PYTHONPATH")])]
     )
     started = subprocess.Popen(
         [sys.executable, *command],
@@ -171,7 +172,7 @@ def test_bad_input_is_refused_before_anything_starts(store, tmp_path, monkeypatc
         run(square, grid(i=[1, float("nan")]), store)
     with pytest.raises(FileNotFoundError, match="dask scheduler --scheduler-file"):
         run(square, grid(i=1), store, scheduler_file=tmp_path / "absent.json")
-    monkeypatch.setattr(sweeps, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127.0.0.1:9.*Start one"):
         run(square, grid(i=1), store, cluster="tcp://127.0.0.1:9")
     assert not store.directory.exists()
@@ -240,6 +241,38 @@ def test_the_client_stores_for_workers_that_do_not_see_the_store(cluster, store,
     assert [int(dataset["square"]) for dataset in result.datasets()] == [0, 1, 4]
 
 
+def test_the_probe_of_a_killed_sweep_is_removed(cluster, store, log):
+    store.directory.mkdir()
+    left, young = (store.directory / f".probe.{name}.tmp" for name in ("left", "young"))
+    for path, age in ((left, 61), (young, 30)):
+        path.touch()
+        os.utime(path, (time.time() - age,) * 2)
+    run(square, grid(i=0, log=str(log)), store, cluster=cluster[1])
+    assert not left.exists()
+    assert young.exists(), "another sweep may be running"
+
+
+def test_a_program_that_accepts_and_never_answers_is_given_up(store, monkeypatch):
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        address = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"No Dask scheduler answers at {address}: no answer within 0.5 s"):
+            run(square, grid(i=1), store, cluster=address)
+
+
+def test_a_worker_without_this_package_is_named_with_its_error(store, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['understudy'] = None\n")
+    with scheduler(tmp_path) as file:
+        worker = ("-m", "dask", "worker", "--scheduler-file", str(file), "--no-nanny", "--no-dashboard")
+        with process(*worker, "--local-directory", str(tmp_path), path=tmp_path):
+            from distributed import Client
+
+            with Client(scheduler_file=str(file)) as client:
+                client.wait_for_workers(1, timeout=30)
+            with pytest.raises(RuntimeError, match=r"1 of 1 workers cannot compute this.*ModuleNotFoundError.*Install"):
+                run(square, grid(i=1), store, scheduler_file=file)
+
+
 @pytest.mark.thorough
 def test_a_killed_worker_costs_only_its_cell_in_flight(cluster, store, log):
     _, address, workers = cluster
@@ -255,8 +288,8 @@ def test_a_killed_worker_costs_only_its_cell_in_flight(cluster, store, log):
 
 
 def test_a_cluster_without_workers_is_given_up(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeps, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(sweeps, "TICK_SECONDS", 0.2)
+    monkeypatch.setattr(clusters, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(clusters, "TICK_SECONDS", 0.2)
     with scheduler(tmp_path) as file:
         result = run(square, grid(i=range(2)), store, scheduler_file=file)
     assert [failure.error for failure in result.failed] == ["ClusterLost"] * 2
@@ -265,7 +298,7 @@ def test_a_cluster_without_workers_is_given_up(store, tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 def test_a_cell_that_kills_its_workers_is_given_up(store, monkeypatch):
-    monkeypatch.setattr(sweeps, "ALLOWED_FAILURES", 0)
+    monkeypatch.setattr(clusters, "ALLOWED_FAILURES", 0)
     before = {name: value for name, value in os.environ.items() if name != "__DASK_PARENT_PID"}
     cells = grid(i=range(5))
     result = run(die_always, cells, store, workers=2)

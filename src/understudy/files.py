@@ -143,9 +143,9 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
 
 
-def remove_stale(directory: Path, seconds: float) -> None:
-    """Delete temporary files in `directory` that are older than this: processes that were killed have left them."""
-    for path in directory.glob(".*.tmp"):
+def remove_stale(directory: Path, seconds: float, name: str = "*") -> None:
+    """Delete temporary files of `name` in `directory` older than this: processes that were killed have left them."""
+    for path in directory.glob(f".{name}.tmp"):
         try:
             if time.time() - path.lstat().st_mtime > seconds:
                 path.unlink()

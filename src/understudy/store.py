@@ -1,18 +1,20 @@
 """One result, one file: atomic, named by a hash of its configuration, readable without us.
 
 A `Store` is a directory of netCDF files. Each holds one `xarray.Dataset` and, in its attributes, the
-configuration it was computed from (JSON), the version of this package, the time, and a checksum. Any tool that
-reads netCDF opens them: `xarray.open_dataset(path)`.
+configuration it was computed from (JSON), the format, the version of this package, the time, and a checksum. Any tool
+that reads netCDF opens them: `xarray.open_dataset(path)`.
 
 What makes it safe:
 
-- A file is written under a temporary name, flushed to disk, read back, and only then renamed into place. A process
-  killed at any moment leaves either the whole result or none of it.
+- A file is made in memory, read back there, written under a temporary name, flushed to disk, and only then renamed
+  into place. A process killed at any moment, or a full disk, leaves either the whole result or none of it.
 - Temporary names are unique, so any number of processes may write to one store; of two that save the same
   configuration the last one wins, whole.
 - A file ends in a seal, the SHA-256 of all bytes before it. It is believed only if the seal is right and its
   configuration is the one asked for. Otherwise it is moved aside to `*.damaged`, the reason is logged, and the
   result counts as missing.
+- The format is part of a file's name. A file of another format counts as missing; it is left in place, and the log
+  says so.
 
 The seal stands behind the end of the HDF5 data, where HDF5 does not look, and is checked before HDF5 sees the file:
 on a file with one flipped byte HDF5 may fail in any way, including never to return. The attribute `checksum` is of the
@@ -20,24 +22,32 @@ content instead; it proves at the time of saving that what can be read is what w
 copy that other tools have rewritten.
 """
 
+from __future__ import annotations
+
 import hashlib
+import io
 import json
 import logging
-import math
 import os
 import re
-import time
-import uuid
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import xarray as xr
+from understudy import files
+from understudy.files import check_regular, content_hash, write_atomically
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _logger = logging.getLogger(__name__)
+
+FORMAT = 2
+"""How results are laid out in files. It changes when code that reads one layout would misread the other."""
 
 # No single save takes this long: a temporary file that old was left by a process that was killed.
 STALE_SECONDS = 3600.0
@@ -50,43 +60,14 @@ class DamagedFileError(ValueError):
     """A file that is not a sound stored result; the message says why."""
 
 
-def _plain(value: Any, where: str) -> Any:
-    """`value` in JSON's own types; `where` locates it in error messages."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(
-                f"{where} is {value}, which has no JSON form and, if NaN, does not equal itself; "
-                "use a finite number, None or a string."
-            )
-        return float(value)
-    if isinstance(value, np.generic | np.ndarray):
-        if value.dtype.kind not in "biufU":
-            raise TypeError(
-                f"{where} is a NumPy value of dtype {value.dtype}; use booleans, integers, floats or strings."
-            )
-        return _plain(value.tolist(), where)
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise TypeError(f"{where} has the key {key!r}; keys must be strings, e.g. {str(key)!r}.")
-        return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
-    raise TypeError(
-        f"{where} is {value!r} of type {type(value).__name__}, which cannot be written as JSON; "
-        "use None, booleans, numbers, strings, NumPy arrays, and lists or dictionaries of them."
-    )
+class OtherFormatError(ValueError):
+    """A sound file that another version of this package has laid out in another way."""
 
 
 def canonical_json(configuration: Mapping[str, Any]) -> str:
-    """The one JSON text of a configuration: keys sorted, floats by `repr`, no white space, ASCII.
+    """Return the one JSON text of a configuration; see `understudy.files.canonical_json`.
 
-    Tuples and NumPy arrays become lists, NumPy scalars Python numbers. The integer 1 and the float 1.0 stay
-    different. Raises `TypeError` or `ValueError`, naming the place, for what JSON cannot hold.
-
-    >>> canonical_json({"width": 4, "std": np.float64(0.1), "partition": (1, 2)})
+    >>> canonical_json({"width": 4, "std": 0.1, "partition": (1, 2)})
     '{"partition":[1,2],"std":0.1,"width":4}'
     """
     if not isinstance(configuration, Mapping):
@@ -94,26 +75,28 @@ def canonical_json(configuration: Mapping[str, Any]) -> str:
             f"A configuration is a dictionary of JSON values; received {configuration!r} "
             f"of type {type(configuration).__name__}."
         )
-    return json.dumps(_plain(configuration, "configuration"), sort_keys=True, separators=(",", ":"))
+    return files.canonical_json(configuration, "configuration")
 
 
 def configuration_hash(configuration: Mapping[str, Any]) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of `canonical_json(configuration)`.
+    """Return the first 16 hexadecimal digits of the SHA-256 of `canonical_json(configuration)`.
 
     64 bits: among a million configurations two share a hash with probability 3e-8, and `Store.load` would notice.
 
-    >>> configuration_hash({"a": 1, "b": [0.5]}) == configuration_hash({"b": (np.float64(0.5),), "a": np.int32(1)})
+    >>> configuration_hash({"a": 1, "b": [0.5]}) == configuration_hash({"b": (0.5,), "a": 1})
     True
     """
-    return hashlib.sha256(canonical_json(configuration).encode()).hexdigest()[:16]
+    return content_hash(canonical_json(configuration).encode())
 
 
-def _checksum(dataset: xr.Dataset) -> str:
+def checksum(dataset: xr.Dataset) -> str:
     """SHA-256 over every variable (name, dimensions, shape, dtype, bytes, attributes) and the dataset's attributes.
 
     It describes what the dataset says, not how the file lays it out: byte order, the width of strings and whether
     an attribute was a scalar or a list of one (netCDF makes no difference) do not enter.
     """
+    import numpy as np
+
     digest = hashlib.sha256()
 
     def add(*parts: Any) -> None:
@@ -139,46 +122,78 @@ def _checksum(dataset: xr.Dataset) -> str:
     return digest.hexdigest()
 
 
-def _file_digest(file: BinaryIO, size: int) -> bytes:
-    """SHA-256 of the first `size` bytes of an open file."""
-    digest = hashlib.sha256()
-    file.seek(0)
-    while size > 0 and (block := file.read(min(size, 1 << 20))):
-        digest.update(block)
-        size -= len(block)
-    return digest.digest()
+def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Dataset) -> Path:
+    """Write a sealed file of `dataset` with the configuration in its attributes, atomically; see `Store.save`."""
+    stored = dataset.drop_encoding()
+    stored.attrs = {
+        **dataset.attrs,
+        "configuration": canonical_json(configuration),
+        "format": FORMAT,
+        "understudy_version": version("understudy"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    stored.attrs["checksum"] = checksum(stored)
+    # No fill value: with one, reading would rewrite the bits of every NaN.
+    encoding: dict[Any, dict[str, Any]] = {
+        name: {"_FillValue": None} for name, variable in stored.variables.items() if variable.dtype.kind in "fc"
+    }
+    # In memory: HDF5 that meets a full disk can end the process.
+    buffer = io.BytesIO()
+    with _without_cluster_locks():
+        stored.to_netcdf(buffer, engine="h5netcdf", encoding=encoding)
+    content = buffer.getvalue()
+    if checksum(_parse(content)) != stored.attrs["checksum"]:
+        raise ValueError(
+            f"The dataset for {path.name} does not survive being written as netCDF, so it was not stored; "
+            f"use numbers, booleans or strings with plain attributes. Received:\n{dataset}"
+        )
+    return write_atomically(path, content + _SEAL_MARK + hashlib.sha256(content).digest())
 
 
-def _seal(path: Path) -> None:
-    """Appends the seal to a finished file and waits until the whole is on the disk."""
-    with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        seal = _SEAL_MARK + _file_digest(file, size)
-        file.seek(size)
-        file.write(seal)
-        file.flush()
-        os.fsync(file.fileno())
+def read_result(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Return the dataset in a sealed file, in memory.
 
-
-def _read(path: Path) -> xr.Dataset:
-    """The dataset in `path`, in memory; `DamagedFileError` when the seal is broken.
-
-    Other errors (no such file, no permission, no HDF5 library, no memory) pass through: they say nothing about the
-    content. One open file serves for check and content, since another process may replace it in between.
+    Raises `DamagedFileError` when the seal is broken, and `OtherFormatError` for a sound file of another format. Other
+    errors (no such file, no permission, no HDF5 library, no memory) pass through: they say nothing about the content.
     """
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END) - _SEAL_SIZE
-        if size < 0:
-            raise DamagedFileError(f"{path} is too short to be a stored result: {size + _SEAL_SIZE} bytes.")
-        file.seek(size)
-        seal = file.read(_SEAL_SIZE)
-        if not seal.startswith(_SEAL_MARK):
-            raise DamagedFileError(f"{path} is incomplete, or was rewritten by another program: it has no seal.")
-        if seal != _SEAL_MARK + _file_digest(file, size):
-            raise DamagedFileError(f"{path} was damaged after it was stored: its bytes do not fit its seal.")
-        file.seek(0)
-        with xr.open_dataset(file, engine="h5netcdf") as opened:
-            return opened.load()
+    file = check_regular(path)
+    whole = file.read_bytes()
+    content, seal = whole[:-_SEAL_SIZE], whole[-_SEAL_SIZE:]
+    if len(whole) < _SEAL_SIZE:
+        raise DamagedFileError(f"{file} is too short to be a stored result: {len(whole)} bytes.")
+    if not seal.startswith(_SEAL_MARK):
+        raise DamagedFileError(f"{file} is incomplete, or was rewritten by another program: it has no seal.")
+    if seal != _SEAL_MARK + hashlib.sha256(content).digest():
+        raise DamagedFileError(f"{file} was damaged after it was stored: its bytes do not fit its seal.")
+    dataset = _parse(content)
+    found = dataset.attrs.get("format", 1)
+    if found != FORMAT:
+        age = "a newer" if found > FORMAT else "an older"
+        raise OtherFormatError(
+            f"{file} was written by {age} version of understudy ({dataset.attrs.get('understudy_version', 'unknown')}, "
+            f"format {found}); this one reads format {FORMAT}. "
+            + ("Update understudy to read it." if found > FORMAT else "Compute it again; plain xarray opens it.")
+        )
+    return dataset
+
+
+@contextmanager
+def _without_cluster_locks() -> Iterator[None]:
+    """On a Dask worker xarray asks the scheduler for a lock named by the file, which a file in memory does not have."""
+    if "dask" not in sys.modules:
+        yield
+        return
+    import dask
+
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+def _parse(content: bytes) -> xr.Dataset:
+    import xarray as xr
+
+    with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as opened:
+        return opened.load()
 
 
 class Store:
@@ -189,9 +204,12 @@ class Store:
 
     def __init__(self, directory: str | os.PathLike[str]):
         self.directory = Path(directory).absolute()
-        if self.directory.exists() and not self.directory.is_dir():
-            raise NotADirectoryError(f"A store is a directory; {self.directory} is a file. Name another place.")
-        self._remove_stale()
+        if os.path.lexists(self.directory) and not self.directory.is_dir():
+            raise NotADirectoryError(
+                f"A store is a directory; {self.directory} is a file, or a link that leads to no directory. "
+                "Name another place."
+            )
+        files.remove_stale(self.directory, STALE_SECONDS)
 
     def __repr__(self) -> str:
         return f"Store({str(self.directory)!r})"
@@ -203,53 +221,32 @@ class Store:
             raise ValueError(
                 f"The configuration's kind begins a file name: letters, digits, '_', '-', '.'; received {kind!r}."
             )
-        return self.directory / f"{kind}-{configuration_hash(configuration)}.nc"
+        key = configuration_hash({"configuration": json.loads(canonical_json(configuration)), "format": FORMAT})
+        return self.directory / f"{kind}-{key}.nc"
 
     def save(self, configuration: Mapping[str, Any], dataset: xr.Dataset) -> Path:
-        """Stores `dataset` as the result of `configuration`, atomically; an older one is replaced.
+        """Store `dataset` as the result of `configuration`, atomically; an older one is replaced.
 
         What is stored is read back before it counts: `ValueError` if the dataset does not survive netCDF unchanged
-        (e.g. objects that are not strings), and nothing is stored.
+        (e.g. objects that are not strings), and nothing is stored. `OSError` if the disk is full: what was stored
+        before stays.
         """
-        path = self.path(configuration)
-        stored = dataset.drop_encoding()
-        stored.attrs = {
-            **dataset.attrs,
-            "configuration": canonical_json(configuration),
-            "understudy_version": version("understudy"),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        stored.attrs["checksum"] = _checksum(stored)
-        # No fill value: with one, reading would rewrite the bits of every NaN.
-        encoding: dict[Any, dict[str, Any]] = {
-            name: {"_FillValue": None} for name, variable in stored.variables.items() if variable.dtype.kind in "fc"
-        }
-        self.directory.mkdir(parents=True, exist_ok=True)
-        temporary = self._temporary(path.name)
-        try:
-            stored.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-            _seal(temporary)
-            if _checksum(_read(temporary)) != stored.attrs["checksum"]:
-                raise ValueError(
-                    f"The dataset for {path.name} does not survive being written as netCDF, so it was not stored; "
-                    f"use numbers, booleans or strings with plain attributes. Received:\n{dataset}"
-                )
-            os.replace(temporary, path)
-            _flush_directory(self.directory)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        return write_result(self.path(configuration), configuration, dataset)
 
     def load(self, configuration: Mapping[str, Any]) -> xr.Dataset | None:
         """The stored result of `configuration`, in memory; None when there is none.
 
-        A damaged file counts as none: it is moved aside to `<name>.damaged` and the reason is logged as a warning.
+        A damaged file counts as none: it is moved aside to `<name>.damaged` and the reason is logged as a warning. So
+        does a file of another format, which stays where it is.
         """
         path = self.path(configuration)
         try:
             before = path.stat()
-            return self._read_result(path, configuration)
+            return self._read_own(path, configuration)
         except FileNotFoundError:
+            return None
+        except OtherFormatError as error:
+            _logger.warning("%s It counts as missing.", error)
             return None
         except DamagedFileError as error:
             aside = path.with_name(path.name + ".damaged")
@@ -265,44 +262,22 @@ class Store:
     def open(self, path: str | os.PathLike[str]) -> xr.Dataset:
         """The result in one file, in memory, checked; a relative `path` is one inside the store.
 
-        Raises `FileNotFoundError`, or `DamagedFileError` with the reason.
+        Raises `FileNotFoundError`, or `DamagedFileError` or `OtherFormatError` with the reason.
         """
-        return _read(self.directory / path)
+        return read_result(self.directory / path)
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """The configurations of all sound results, in the order of their file names; damaged files are passed over."""
+        """The configurations of all sound results, in the order of their file names; other files are passed over."""
         for path in sorted(self.directory.glob("*.nc")):
             try:
-                configuration = json.loads(_read(path).attrs["configuration"])
+                configuration = json.loads(read_result(path).attrs["configuration"])
                 if self.path(configuration) == path:
                     yield configuration
-            except (DamagedFileError, FileNotFoundError):
-                continue
+            except (DamagedFileError, OtherFormatError, OSError) as error:
+                _logger.info("%s", error)
 
-    def _read_result(self, path: Path, configuration: Mapping[str, Any]) -> xr.Dataset:
-        dataset = _read(path)
+    def _read_own(self, path: Path, configuration: Mapping[str, Any]) -> xr.Dataset:
+        dataset = read_result(path)
         if dataset.attrs["configuration"] != canonical_json(configuration):
             raise DamagedFileError(f"{path} holds the result of another configuration.")
         return dataset
-
-    def _temporary(self, name: str) -> Path:
-        """A name that no other process uses, and that counts as left behind after `STALE_SECONDS`."""
-        return self.directory / f".{name}.{uuid.uuid4().hex}.tmp"
-
-    def _remove_stale(self) -> None:
-        """Removes what processes that were killed have left behind."""
-        for path in self.directory.glob(".*.tmp"):
-            try:
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    path.unlink()
-            except FileNotFoundError:  # another process was quicker
-                continue
-
-
-def _flush_directory(path: Path) -> None:
-    """Waits until a directory's entries are on the disk, so that a rename survives a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
