@@ -4,10 +4,13 @@ import os
 import shutil
 import tempfile
 
+import equinox as eqx
 import jax
 import pytest
 from jaxtyping import install_import_hook
 from threadpoolctl import threadpool_limits
+
+from typechecker import check_fields
 
 # Where arrays live; the ledger, the store and the commands check their own input and say more about it.
 ROOMS = (
@@ -23,6 +26,7 @@ ROOMS = (
     "theory",
 )
 install_import_hook([f"understudy.{room}" for room in ROOMS], "typechecker.check")
+eqx.Module.__check_init__ = check_fields  # Equinox calls it after every constructor
 
 threadpool_limits(1)  # workers share the cores: contended BLAS threads cost ten times what they save
 CACHE = "UNDERSTUDY_TEST_CACHE"

@@ -9,8 +9,6 @@ have Gaussian expectations in closed form (`Erf`, `PiecewiseLinear`, `Polynomial
 1
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,7 +54,7 @@ class Activation:
         """(σ(x), σ'(x), …) up to `order` ≤ 4."""
         raise NotImplementedError
 
-    def __call__(self, x: ArrayLike) -> Float[Array, ...]:
+    def __call__(self, x: ArrayLike) -> Float[Array, "..."]:
         return self.derivatives(jnp.asarray(x, float), 0)[0]
 
 

@@ -8,8 +8,6 @@ An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}), optional
 A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network a seed.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ The normalised correlation of two nodes is that of their post-activation values 
     ρ_jk = Σ_s (f*_j(x_s) - mean)(f_k(x_s) - mean) / (norms of both).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax.numpy as jnp

@@ -14,8 +14,6 @@ with activations and maps extended by the constant node: f_l by 1 and V_l by the
 paper's. Everything is computed for all samples at once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import equinox as eqx

@@ -7,8 +7,6 @@ With unit teachers t̂_j (centred activations over the evaluation samples, scale
 sums that a block of samples adds to while its activations are in the processor's cache. `correlate` does the same with all activations at hand.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -1,7 +1,5 @@
 """Labelled images from a file, and whether they are, to the byte, those of a data set."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 import zlib

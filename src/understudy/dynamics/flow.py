@@ -5,8 +5,6 @@ the next start. Between chunks the host looks at lanes whose gradient has become
 Newton's method (see `jump`). Nothing else decides where a run ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ well, on a rising wall, would otherwise hide it.
 Directions along which a continuous symmetry keeps the loss constant are taken out first (H is lifted along them).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -10,8 +10,6 @@ the Julia Differential Equations package", BIT Numerical Mathematics 63. Coeffic
 scaled so that no product with H occurs in the stages), with its dense output of order 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

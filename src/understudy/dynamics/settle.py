@@ -16,8 +16,6 @@ kink (f < 0), releases its z to that side; a step on which the loss rises becaus
 crossed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """How a flow is to be followed, and what following it gave."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What losses, gradients and Hessians need to know of two neurons: an expectation and its partial derivatives."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -20,12 +18,12 @@ class Covariance(NamedTuple):
     q22: Float[Array, "*shape"]
     determinant: Float[Array, "*shape"]
 
-    def swapped(self) -> Covariance:
+    def swapped(self) -> "Covariance":
         """The covariance of (y, x)."""
         return Covariance(self.q22, self.q12, self.q11, self.determinant)
 
     @staticmethod
-    def from_correlation(r1: Array, r2: Array, u: Array) -> Covariance:
+    def from_correlation(r1: Array, r2: Array, u: Array) -> "Covariance":
         """From norms and correlation: q11 = r1², q22 = r2², q12 = r1 r2 u, determinant (r1 r2)² (1-u)(1+u)."""
         r1, r2, u = jnp.broadcast_arrays(r1, r2, u)
         return Covariance(r1**2, r1 * r2 * u, r2**2, (r1 * r2) ** 2 * ((1 - u) * (1 + u)))
@@ -51,7 +49,7 @@ class Partials(NamedTuple):
     q12q22: Float[Array, "*shape"]
     q22q22: Float[Array, "*shape"]
 
-    def swapped(self) -> Partials:
+    def swapped(self) -> "Partials":
         """The same expectation with the roles of the two neurons exchanged."""
         return Partials(
             self.value,
@@ -85,6 +83,6 @@ class Estimated(NamedTuple):
     error: Partials
     size: Partials
 
-    def swapped(self) -> Estimated:
+    def swapped(self) -> "Estimated":
         """The same with the roles of the two neurons exchanged."""
         return Estimated(*(p.swapped() for p in self))

@@ -10,8 +10,6 @@ Kinked activations (ReLU, |x|) paired with smooth ones are conditioned on instea
 outer integral runs over the two half-lines with t = ±e^τ, which resolves every scale down to the smallest √v.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple
@@ -193,7 +191,7 @@ class _Sums(NamedTuple):
     size: Float[Array, "*shape"]
     ends: Float[Array, "*shape"]
 
-    def plus(self, other: _Sums) -> _Sums:
+    def plus(self, other: "_Sums") -> "_Sums":
         return _Sums(*(a + b for a, b in zip(self, other, strict=True)))
 
 

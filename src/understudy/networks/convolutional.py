@@ -1,7 +1,5 @@
 """Convolutional ReLU networks: 3 × 3 kernels without padding, then one linear layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -38,7 +36,7 @@ class Convolutional(eqx.Module):
         return z + jnp.broadcast_to(self.bias, z.shape)
 
     @staticmethod
-    def start(channels: Sequence[int], outputs: int, *, size: int, colours: int = 3, seed: int = 0) -> Convolutional:
+    def start(channels: Sequence[int], outputs: int, *, size: int, colours: int = 3, seed: int = 0) -> "Convolutional":
         """He-normal kernels, N(0, 2/fan-in), biases 0 and a linear layer N(0, 1/fan-in), for square images of that size."""
         left = size - 2 * len(channels)
         if left < 1 or not channels or min(channels) < 1:

@@ -1,7 +1,5 @@
 """Networks: parameters and forward pass, nothing else."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -91,7 +89,7 @@ class Deep(eqx.Module):
         return [*found, affine(x, self.weights[-1], self.biases[-1])]
 
     @staticmethod
-    def glorot(widths: Sequence[int], *, seed: int = 0, bias: float = 0.0) -> Deep:
+    def glorot(widths: Sequence[int], *, seed: int = 0, bias: float = 0.0) -> "Deep":
         """Glorot-normal weights for layers of these widths (input first); biases N(0, bias²)."""
         rng = np.random.default_rng(seed)
         pairs = list(itertools.pairwise(widths))
@@ -99,7 +97,7 @@ class Deep(eqx.Module):
         return Deep(weights, tuple(jnp.asarray(bias * rng.normal(size=o)) for _, o in pairs))
 
     @staticmethod
-    def gaussian(widths: Sequence[int], *, seed: int = 0, std: float = 0.005) -> Deep:
+    def gaussian(widths: Sequence[int], *, seed: int = 0, std: float = 0.005) -> "Deep":
         """Weights N(0, std²) for layers of these widths (input first); biases 0."""
         rng = np.random.default_rng(seed)
         pairs = list(itertools.pairwise(widths))

@@ -1,7 +1,5 @@
 """Making teachers: networks whose function is to be learned."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -77,7 +75,7 @@ class Teacher(eqx.Module):
     @staticmethod
     def orthonormal(
         width: int, dim: int | None = None, activation: str | Activation = "erf", outgoing: ArrayLike = 1.0
-    ) -> Teacher:
+    ) -> "Teacher":
         """v_j = e_j, the first `width` coordinate vectors; outgoing weights 1 unless given."""
         width, dim = _count("width", width), _count("dim", width if dim is None else dim)
         if dim < width:
@@ -90,7 +88,7 @@ class Teacher(eqx.Module):
     @staticmethod
     def angular(
         angles: ArrayLike, activation: str | Activation = "softplus", outgoing: ArrayLike = 1.0, norms: ArrayLike = 1.0
-    ) -> Teacher:
+    ) -> "Teacher":
         """Neurons at given angles (radians) in the plane: v_j = norm_j (cos φ_j, sin φ_j)."""
         phi = np.atleast_1d(np.asarray(angles, float))
         lengths = np.asarray(norms, float)
@@ -111,7 +109,7 @@ class Teacher(eqx.Module):
         seed: int = 0,
         outgoing: ArrayLike = 1.0,
         unit: bool = True,
-    ) -> Teacher:
+    ) -> "Teacher":
         """Gaussian incoming vectors, scaled to unit norm unless `unit` is false (then of variance 1/d)."""
         width, dim = _count("width", width), _count("dim", dim)
         v = np.random.default_rng(seed).normal(size=(width, dim)) / np.sqrt(dim)

@@ -1,7 +1,5 @@
 """What a point is: gradient, inertia, explained and unexplained zero modes, and the verdict that follows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

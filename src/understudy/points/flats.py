@@ -12,8 +12,6 @@ A neuron that is in two of the last three families sits where two flat sets cros
 tangent of anything, so there nothing is explained and the higher-order test decides.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import equinox as eqx

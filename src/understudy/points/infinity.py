@@ -10,8 +10,6 @@ Near it the loss is L_∞ + C/M² (odd orders vanish: exchanging the two neurons
 of two weights, moves by dM/dt = -½ ∂L/∂M = C/M³, so that M ~ t^¼.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

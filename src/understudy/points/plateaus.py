@@ -1,7 +1,5 @@
 """Where a run lingers: stretches of slow motion between faster ones, and the critical points behind them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import equinox as eqx

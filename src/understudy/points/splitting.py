@@ -12,8 +12,6 @@ prints as zero and which are not: the parts couple to any third neuron in the ra
 (outgoing), and the new coordinates (1-μ)δw_1 - μδw_2 and δa_2 - δa_1 take just these combinations to zero.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Inertia(NamedTuple):
     zero: int
     positive: int
 
-    def plus(self, other: Inertia) -> Inertia:
+    def plus(self, other: "Inertia") -> "Inertia":
         """Of the direct sum."""
         return Inertia(*(a + b for a, b in zip(self, other, strict=True)))
 

@@ -11,8 +11,6 @@ all sign vectors in {-, 0, +}^N whose leading eigenvector has these signs: 3^N s
 A leading eigenspace of more than one dimension is counted without a look at signs, which keeps the value an upper bound.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ over pairs (K_ℓ, K^σ_ℓ) in the translated cone S = cone{(zzᵀ, σ(z)σ(z)�
 Im Z_Lᵀ ⊂ Im K^σ_{L-1}.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -17,8 +17,6 @@ At a kink, z = 0, the slope in σ' is any number between those of both sides; `g
 and `layers.kinks` finds them for a network from elsewhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

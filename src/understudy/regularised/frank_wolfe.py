@@ -14,8 +14,6 @@ a gap that bounds every network of any width, for ρ is found exactly (`ConeOrac
 (the group lasso of the neurons found so far), so that the first term vanishes; before it the neurons slide downhill.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import equinox as eqx

@@ -13,8 +13,6 @@ Two uncertainties: between the width before and the start nothing was run (`brac
 no such losses (`interval`: the 5th to 95th percentile of the start when the seeds of every width are drawn again with replacement).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

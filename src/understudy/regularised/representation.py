@@ -15,8 +15,6 @@ which is smooth on all Z, below the exact cost on 𝒵, and lets representations
 force by which the constraint acts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Growing a student one neuron at a time: fit, split the averaging neuron, push off the saddle, follow, repeat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The loss on finite data, for any network that is a pytree and any twice-differentiable cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +39,7 @@ class Empirical(Task):
     """
 
     inputs: Float[Array, "N d"]
-    targets: Float[Array, N * m]
+    targets: Float[Array, "N *m"]
     weights: Float[Array, " N"]
     activation: Activation = eqx.field(static=True)
     cost: Cost = eqx.field(static=True)

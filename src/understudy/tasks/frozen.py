@@ -1,7 +1,5 @@
 """A task some of whose parameters are held where they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp
@@ -30,7 +28,7 @@ class Frozen(Task):
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
         return self.task.unflatten(vector)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Frozen:
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Frozen":
         finer = self.task.prepared(vectors)
         return self if finer is self.task else Frozen(finer, self.free)
 

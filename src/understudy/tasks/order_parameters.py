@@ -1,7 +1,5 @@
 """Order parameters: norms and correlations, all that a population loss depends on besides the outgoing weights."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

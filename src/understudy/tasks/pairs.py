@@ -13,8 +13,6 @@ q⊥ = q - (q12/q11) p and p⊥ = p - (q12/q22) q, in which the large terms have
 ∂_pp = c (2κ/π) ((s/q11)(I - ppᵀ/q11) + q⊥q⊥ᵀ/s), ∂_pq = c (G_12 I + (2κ/π)(p q⊥ᵀ + q p⊥ᵀ)/s), κ = product of kinks.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -35,7 +33,7 @@ class Pairs(NamedTuple):
     area: Float[Array, "n k"]
     q_perpendicular: Float[Array, "n k r"] | None
 
-    def leading(self, count: int) -> Pairs:
+    def leading(self, count: int) -> "Pairs":
         """The pairs with the first `count` rows of q."""
         partials, area, perpendicular = jax.tree.map(
             lambda x: x[:, :count], (self.partials, self.area, self.q_perpendicular)

@@ -1,7 +1,5 @@
 """The population loss of a two-layer student, exact in the pairwise Gaussian interactions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from typing import NamedTuple
@@ -146,7 +144,7 @@ class Population(Task):
             return rows, self.fixed_outgoing
         return rows[..., : self.dim], rows[..., self.dim :].reshape(*rows.shape[:-1], *self.outputs)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Population:
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Population":
         """Series and quadrature are chosen for the largest norm seen, with a reserve; see `_resolution`."""
         if self.closed_form:
             return self
@@ -181,7 +179,7 @@ class Population(Task):
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
 
-    def _terms(self, vector: Array) -> _Terms:
+    def _terms(self, vector: Array) -> "_Terms":
         w, a = self._split(vector)
         v = self.teacher.incoming
         if self.root is not None:
@@ -203,7 +201,7 @@ class Population(Task):
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
         return self._loss(self._terms(vector))
 
-    def _loss(self, t: _Terms) -> Array:
+    def _loss(self, t: "_Terms") -> Array:
         first, n = t.partners[0], self.width
         pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
         twice = (
@@ -215,7 +213,7 @@ class Population(Task):
         t = self._terms(vector)
         return self._loss(t), self._gradient(t)
 
-    def _gradient(self, t: _Terms) -> Array:
+    def _gradient(self, t: "_Terms") -> Array:
         incoming = t.along()[:, None] * t.w
         for p in t.partners:
             incoming += (p.weight * p.pairs.partials.q12) @ p.vectors
@@ -300,7 +298,7 @@ class Population(Task):
 
     # -- reduction ----------------------------------------------------------------------------------------------------
 
-    def reduce(self, parameters: TwoLayer) -> tuple[Population, TwoLayer, Span]:
+    def reduce(self, parameters: TwoLayer) -> "tuple[Population, TwoLayer, Span]":
         """The same problem in the span of teachers and students: (task, parameters, the span).
 
         Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back

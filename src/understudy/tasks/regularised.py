@@ -5,8 +5,6 @@ pre-activations of all N inputs (n_ℓ × N), Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ) th
 L_λ(W) = C(Z_L) + λ Σ_ℓ ‖W_ℓ‖².
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -262,7 +260,7 @@ class Regularised(Task):
             return Deep(weights, tuple(jnp.zeros(w.shape[0]) for w in weights))
         return Deep(tuple(w[:, :-1] for w in weights), tuple(self.bias * w[:, -1] for w in weights))
 
-    def reduced(self) -> tuple[Regularised, Callable[[Any], Weights]]:
+    def reduced(self) -> "tuple[Regularised, Callable[[Any], Weights]]":
         """The same problem with at most N rows at the entry, and the way back to parameters of this task.
 
         Rows of W_1 orthogonal to the data only cost (W̃_1 of Section 3.1), so with Z^σ_0 = QR the minima are those of
@@ -290,7 +288,7 @@ class Regularised(Task):
             rows.append(np.concatenate([p.ravel() for p in parts]))
         return jnp.asarray(np.stack(rows))
 
-    def with_hidden(self, hidden: Sequence[int]) -> Regularised:
+    def with_hidden(self, hidden: Sequence[int]) -> "Regularised":
         """The same problem for networks with these hidden widths."""
         # A static field, which `eqx.tree_at` does not reach.
         copy = object.__new__(Regularised)
@@ -299,7 +297,7 @@ class Regularised(Task):
         object.__setattr__(copy, "widths", (self.widths[0], *(int(n) for n in hidden), self.widths[-1]))
         return copy
 
-    def widened(self, parameters: Any, hidden: Sequence[int]) -> tuple[Regularised, Float[Array, " P"]]:
+    def widened(self, parameters: Any, hidden: Sequence[int]) -> 'tuple[Regularised, Float[Array, " P"]]':
         """The task with wider hidden layers, and the same network in it with dead neurons added (Prop. 6's proof)."""
         if len(hidden) != self.depth - 1 or any(new < old for new, old in zip(hidden, self.widths[1:-1], strict=True)):
             raise ValueError(f"Hidden widths {self.widths[1:-1]} can only grow; received {tuple(hidden)}.")

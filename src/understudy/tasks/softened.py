@@ -8,8 +8,6 @@ deviation ε, as long as ‖w_i‖ < 32 ε: the loss is smooth, the stay at zero
 farther away is the exact loss. The change at ‖w_i‖ = 32 ε is 1/2000 of that neuron's contribution.
 """
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np

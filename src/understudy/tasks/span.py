@@ -1,7 +1,5 @@
 """The span of teachers and students, in which the gradient flow stays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax.numpy as jnp

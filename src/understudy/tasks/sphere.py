@@ -1,7 +1,5 @@
 """Students and teachers on the unit sphere with one Hermite polynomial as activation."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -155,17 +153,17 @@ class Sphere(Task):
         x = vector.reshape(self.width, self.dim)
         return self.degree * self.repulsion * x + self._pull(self._overlaps(x), x)
 
-    def _overlaps(self, x: Array) -> _Overlaps:
+    def _overlaps(self, x: Array) -> "_Overlaps":
         off = ~jnp.eye(self.width, dtype=bool)
         students = x @ x.T
         return _Overlaps(jnp.where(off, students, 0.0), x @ self.teacher.incoming.T, off)
 
-    def _loss(self, o: _Overlaps) -> Array:
+    def _loss(self, o: "_Overlaps") -> Array:
         off = jnp.where(o.off, o.students**self.degree, 0.0)
         repulsion = self.repulsion * (self.width + jnp.sum(off)) / 2
         return repulsion - jnp.sum(o.teachers**self.degree) + self.constant
 
-    def _pull(self, o: _Overlaps, x: Array) -> Array:
+    def _pull(self, o: "_Overlaps", x: Array) -> Array:
         """The Euclidean gradient without its part along each row's own self-interaction."""
         students = jnp.where(o.off, o.students ** (self.degree - 1), 0.0)
         teachers = o.teachers ** (self.degree - 1)
@@ -197,7 +195,7 @@ class Sphere(Task):
 
     # -- coordinates around a point -----------------------------------------------------------------------------------
 
-    def chart(self, vector: Float[Array, " P"]) -> tuple[SphereChart, Float[Array, " Q"]]:
+    def chart(self, vector: Float[Array, " P"]) -> 'tuple[SphereChart, Float[Array, " Q"]]':
         """The task in the n(d-1) tangent coordinates y around W, x_i = (w_i + B_i y_i)/|w_i + B_i y_i|, and y = 0."""
         local = SphereChart(self, vector.reshape(self.width, self.dim))
         return local, jnp.zeros(local.size)
@@ -209,7 +207,7 @@ class Sphere(Task):
         """The same students and teachers by the general Gaussian calculus; its loss is twice the squared loss."""
         return Population(self.teacher, self.width, outgoing=1.0)
 
-    def reduce(self, vectors: Float[Array, "*batch P"]) -> tuple[Sphere, Float[Array, "*batch Q"], Span]:
+    def reduce(self, vectors: Float[Array, "*batch P"]) -> 'tuple[Sphere, Float[Array, "*batch Q"], Span]':
         """The same problem in the span of teachers and students: (task, flat vectors, the span).
 
         The flow never leaves that span, so dimension min(d, n + k) is enough; the way back is `span.lift`.

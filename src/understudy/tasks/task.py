@@ -4,8 +4,6 @@ Dynamics and certificates see nothing else than `evaluate`: loss, gradient and H
 knows closed forms gives them; the others get automatic differentiation from `value`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -61,7 +59,7 @@ class Task(eqx.Module):
         """Whether the parameter space is flat, so that the task is its own chart everywhere."""
         return type(self).chart is Task.chart
 
-    def chart(self, vector: Float[Array, " P"]) -> tuple[Task, Float[Array, " Q"]]:
+    def chart(self, vector: Float[Array, " P"]) -> 'tuple[Task, Float[Array, " Q"]]':
         """The task in coordinates around a point, and the point in them, traceable: itself in a flat parameter space.
 
         Flow, Newton's method and certificates work in these coordinates. On a curved space they are tangent coordinates
@@ -81,7 +79,7 @@ class Task(eqx.Module):
         """Directions in which a continuous symmetry moves the parameters without changing the loss, traceable."""
         return jnp.zeros((0, self.size))
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Task":
         """The same task, made ready to be accurate at and around these points (quadrature picks its nodes here)."""
         return self
 

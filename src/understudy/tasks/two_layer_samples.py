@@ -9,8 +9,6 @@ J the derivative of f: s'_i a_i xᵀ by w_i and s_i I by a_i. These are X, Y, U,
 Eq. 100), for every pair of neurons. One pass costs about as much as one gradient by automatic differentiation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

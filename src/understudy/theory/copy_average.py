@@ -6,8 +6,6 @@ With erf such a point is critical if and only if every teacher belongs to a grou
 stands for pulls student i along v with the force 2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0 (see `unmatched_force`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ Section 4.2).
   positive matrices associated with M-matrices"; Jacot et al. 2022, Prop. 13 is the case A = EᵀE). `triangle_free_factor` constructs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ the pairs form a convex cone, and a network of the same depth with Rank_σ neuro
 same outputs and the same norm (Prop. 8).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -18,8 +18,6 @@ eigenvalues into those of a few small matrices:
 Every entry is a sum of the second partials of six interactions (see `tasks.pairs` for the blocks they form).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

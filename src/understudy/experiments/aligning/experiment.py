@@ -1,7 +1,5 @@
 """What an experiment with students is: a kind of teacher, a kind of student, how it is trained, and what one seed draws of it (Tian 2020, Section 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -99,12 +97,12 @@ class Experiment:
         return {"kind": "align", **asdict(self), "teacher": list(self.teacher), "record": list(self.record)}
 
     @staticmethod
-    def of(configuration: Mapping[str, Any]) -> Experiment:
+    def of(configuration: Mapping[str, Any]) -> "Experiment":
         """The experiment of a configuration; keys that are no fields are passed over."""
         known = {f.name for f in fields(Experiment)}
         return Experiment(**{k: v for k, v in configuration.items() if k in known})
 
-    def until(self, epochs: float) -> Experiment:
+    def until(self, epochs: float) -> "Experiment":
         """The same, ending after so many epochs."""
         return replace(self, record=(*(e for e in self.record if e < epochs), float(epochs)))
 

@@ -8,8 +8,6 @@ For every norm r1 > 0 and correlation u in (-1, 1), with x, y standard Gaussians
 If σ' > 0, (ii) follows from σ'(x) - x σ''(x) + σ'''(x) ≥ 0 for all x, not identically 0 (their Lemma F.2, Eq. 74).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

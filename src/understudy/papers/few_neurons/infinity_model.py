@@ -8,8 +8,6 @@ in w are carried along: for c1 c2 < 0 and μ outside [0, 1] to w = -c/2 at μ = 
 w = min(c1, c2)/2 at μ = ½.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp

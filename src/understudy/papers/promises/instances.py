@@ -1,7 +1,5 @@
 """An instance: a random task with its loss written plainly, and critical points of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 Each is a function of a flat vector in the order of the task it stands for. They serve as the other route to a Hessian.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

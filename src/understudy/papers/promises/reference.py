@@ -1,7 +1,5 @@
 """What a critical point is, by another route: a dense spectrum of a plainly written loss, and descent beside the point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
