@@ -35,8 +35,8 @@ def derivatives(n: int, k: int) -> list[str]:
 def dimensions(n: int, k: int, d: int) -> list[str]:
     """Reduction and 200 evaluations in dimension d, beside 200 evaluations in dimension n + k."""
     task, parameters = start(n, k, d)
-    reduction = best(lambda: task.reduce(parameters)[1].incoming, rounds=10)
-    small, coordinates, _ = task.reduce(parameters)
+    reduction = best(lambda: task.in_span(parameters)[1].incoming, rounds=10)
+    small, coordinates, _ = task.in_span(parameters)
     total = reduction + EVALUATIONS * seconds_of_evaluation(small, coordinates)
     base = EVALUATIONS * seconds_of_evaluation(*start(n, k, n + k))
     times = [f"{1e3 * time:.0f}" for time in (reduction, total, base)]

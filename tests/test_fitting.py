@@ -124,12 +124,6 @@ def fit_empirical(task, networks, **options):
     return us.fit(task, range(len(batch)), init=batch, options=FlowOptions(**options))
 
 
-def test_random_starts_of_finite_data_must_be_given():
-    task = us.Empirical(us.TwoLayer([[0.0, 0.0]], [0.0]), INPUTS, INPUTS[:, 0], activation="tanh")
-    with pytest.raises(ValueError, match="pass init= a batch"):
-        us.fit(task, 3)
-
-
 @pytest.mark.thorough
 def test_biases_and_several_outputs_converge():
     """More noisy data than parameters: isolated minima, reached to rounding."""

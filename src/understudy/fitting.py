@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax.numpy as jnp
-import numpy as np
 
-from understudy.dynamics import starts
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import follow
 from understudy.dynamics.trajectory import FlowOptions, Trajectory
-from understudy.networks import TwoLayer
-from understudy.points import Certificate, Group, Structure, certify, group_runs, structure
+from understudy.points import Certificate, Group, Structure, certify, group_runs
 from understudy.points.certificate import certify_in_span
-from understudy.points.sphere_structure import sphere_structure
-from understudy.tasks.population import Population
-from understudy.tasks.sphere import Sphere
+from understudy.tasks.starts import seed_numbers
 from understudy.tasks.task import Task
 
 
@@ -78,6 +73,7 @@ def fit(
     **Arguments**
 
     - `seeds`: how many, or which.
+    - `task`: any task; see `Task` and `Loss` for your own.
     - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or
       given starts: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
@@ -110,27 +106,24 @@ def fit_each(
     watch: Callable[[Progress], None] | None = None,
 ) -> Iterator[tuple[int, Run]]:
     """`fit`, yielding (position, run) as each run is done."""
-    numbers = starts.seed_numbers(seeds)
-    begin = _starts(task, numbers, init_std, init)
-    flow_task, vectors, lift = _flow_problem(task, begin, len(numbers))
+    numbers = seed_numbers(seeds)
+    reduction = task.reduce(_begin(task, numbers, init_std, init))
+    flow_task: Task = reduction.task
     finished = 0
 
     def report(_: int, steps: int, time: float) -> None:
         if watch is not None:
             watch(Progress(finished, len(numbers), steps, time))
 
-    for position, trajectory in follow(flow_task, vectors, options, watch=report):
-        inside = flow_task.unflatten(jnp.asarray(trajectory.vector))
-        parameters = lift(position, inside)
+    for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
+        parameters = task.unflatten(jnp.asarray(reduction.lift(trajectory.vector, position)))
         found = find_divergence(trajectory)
         diverging = found.describe() if found else None
-        if isinstance(task, Population) and isinstance(flow_task, Population) and flow_task is not task:
-            # The point is known in the span: no need to find it there again.
-            certificate = certify_in_span(flow_task, inside, task.dim - flow_task.dim, diverging=diverging)
-            explained = structure(flow_task, inside)
-        else:
+        if reduction.outside is None:
             certificate = certify(task, parameters, diverging=diverging)
-            explained = _explain(task, parameters)
+        else:  # the point is known in the span: no need to find it there again
+            certificate = certify_in_span(flow_task, trajectory.vector, reduction.outside, diverging=diverging)
+        explained = _with_prediction(flow_task.structure(trajectory.vector))
         finished += 1
         yield (
             position,
@@ -138,45 +131,19 @@ def fit_each(
         )
 
 
-def _explain(task: Task, parameters: Any) -> Structure:
-    if isinstance(task, Population):
-        return structure(task, parameters)
-    return sphere_structure(task, parameters) if isinstance(task, Sphere) else Structure("", (), 0.0)
+def _with_prediction(structure: Structure) -> Structure:
+    if structure.setting is None:
+        return structure
+    from understudy.theory import predicted_loss
+
+    return replace(structure, predicted_loss=predicted_loss(structure))
 
 
-def _starts(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
+def _begin(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
+    """Flat starts, one row per seed."""
     if isinstance(init, str):
-        if init not in ("gaussian", "glorot"):
-            raise ValueError(f"init is 'gaussian', 'glorot' or a batch of parameters; received {init!r}.")
-        if isinstance(task, Sphere):
-            return starts.uniform_sphere(task, numbers)
-        if not isinstance(task, Population):
-            raise ValueError(
-                f"Random starts are known for Population tasks; for {type(task).__name__} pass init= a batch of "
-                "parameters."
-            )
-        return starts.gaussian(task, numbers, init_std) if init == "gaussian" else starts.glorot(task, numbers)
+        return task.starts(numbers, init, init_std)
     vectors = task.flatten(init)
     if vectors.ndim != 2 or len(vectors) != len(numbers):
         raise ValueError(f"{len(numbers)} seeds need as many starts; received a batch of shape {vectors.shape}.")
-    return task.unflatten(vectors)
-
-
-def _flow_problem(task: Task, begin: Any, count: int) -> tuple[Task, np.ndarray, Callable[[int, Any], Any]]:
-    """The problem the flow is followed in, flat starts, and the way back to the task's own parameters."""
-    if isinstance(task, Sphere) and task.dim > task.width + task.teacher.width:
-        small, flat, span = task.reduce(task.flatten(begin))
-
-        def unfold(position: int, parameters: TwoLayer) -> TwoLayer:
-            rows = span.lift(parameters.incoming, position)
-            return TwoLayer(rows / jnp.linalg.norm(rows, axis=1, keepdims=True), parameters.outgoing)
-
-        return small, np.asarray(flat), unfold
-    if not isinstance(task, Population) or not task.reducible:
-        return task, np.asarray(task.flatten(begin)), lambda _, parameters: parameters
-    reduced, networks, span = task.reduce(begin)
-
-    def lift(position: int, parameters: TwoLayer) -> TwoLayer:
-        return TwoLayer(span.lift(parameters.incoming, position), parameters.outgoing)
-
-    return reduced, np.asarray(reduced.flatten(networks)), lift
+    return vectors

@@ -21,8 +21,6 @@ from jaxtyping import Array
 
 from understudy.fitting import Run
 from understudy.store import Store
-from understudy.tasks.population import Population
-from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Task
 
 _JUMP = ("gradient_norm", "decrement", "distance", "ratio")
@@ -62,45 +60,26 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray) -> xr.Dataset:
     }
     for name in _JUMP:
         data[f"jump_{name}"] = ("seed", [(t.jump or {}).get(name, np.nan) for t in trajectories])
-    task = runs[0].flow_task
-    if isinstance(task, Population | Sphere):
-        data |= _order_data(task, data["final"][1], data["snapshot"][1])
+    data |= _described(runs[0].flow_task, data["final"][1], data["snapshot"][1])
     return xr.Dataset(data, coords={"seed": [run.seed for run in runs], "time": times})
 
 
-def _order_data(task: Population | Sphere, final: np.ndarray, snapshots: np.ndarray) -> dict[str, Any]:
-    """Order parameters at the end and along the way, and the loss along the way."""
+_ALONG = ("outgoing", "norm", "student_teacher")
+"""What is kept along the way besides at the end."""
+
+
+def _described(task: Task, final: np.ndarray, snapshots: np.ndarray) -> dict[str, Any]:
+    """What the task says of the ends and of the points along the way, and the loss along the way."""
     seeds, count, size = snapshots.shape
     flat = snapshots.reshape(-1, size)
     reached = np.all(np.isfinite(flat), axis=1)
     filled = jnp.asarray(np.where(reached[:, None], flat, final[0][None]))
     losses = np.where(reached, _losses(task.prepared(filled), filled), np.nan)
-    output = ("output",) if isinstance(task, Population) and task.outputs else ()
-    names = ("incoming", "outgoing", "norm", "student_teacher", "student_student")
-    dims = (("student", "dim"), ("student", *output), ("student",), ("student", "teacher"), ("student", "student_2"))
-    data: dict[str, Any] = {}
-    for name, dim, x in zip(names, dims, _order(task, final), strict=True):
-        data[name] = (("seed", *dim), x)
-    for name, dim, x in list(zip(names, dims, _order(task, snapshots.reshape(-1, size)), strict=True))[1:4]:
-        data[f"{name}_along"] = (("seed", "time", *dim), x.reshape(seeds, count, *x.shape[1:]))
+    data: dict[str, Any] = {name: (("seed", *axes), x) for name, (axes, x) in task.describe(final).items()}
+    for name, (axes, x) in task.describe(flat).items():
+        if name in _ALONG:
+            data[f"{name}_along"] = (("seed", "time", *axes), x.reshape(seeds, count, *x.shape[1:]))
     return data | {"loss_along": (("seed", "time"), losses.reshape(seeds, count))}
-
-
-def _order(task: Population | Sphere, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Weights, norms and correlations in NumPy: `order_parameters` for whole trajectories; NaN stays NaN."""
-    rows = vectors.reshape(len(vectors), task.width, -1)
-    w, v = rows[..., : task.dim], np.asarray(task.teacher.incoming)
-    outputs = task.outputs if isinstance(task, Population) else ()
-    fixed = task.fixed_outgoing if isinstance(task, Population) else np.ones(task.width)
-    shape = (len(vectors), task.width, *outputs)
-    a = rows[..., task.dim :].reshape(shape) if fixed is None else np.broadcast_to(np.asarray(fixed), shape)
-    root = task.root if isinstance(task, Population) else None
-    z, v = (w, v) if root is None else (w @ np.asarray(root), v @ np.asarray(root))
-    norms = np.linalg.norm(z, axis=-1)
-    unit = z / np.where(norms > 0, norms, 1.0)[..., None]
-    lengths = np.linalg.norm(v, axis=-1)
-    directions = v / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return w, a, norms, unit @ directions.T, unit @ np.swapaxes(unit, -1, -2)
 
 
 _BLOCK = 256

@@ -26,7 +26,7 @@ def test_least_norm_networks_reach_the_soft_thresholded_matrix():
     values = np.array([3.0, 1.0, 0.05])
     target = u @ np.diag(values) @ v
     task = Regularised(np.eye(3), target.T, (5,), penalty=0.1, bias=0.0, activation="linear", weights=np.ones(3))
-    points, losses = descend_to_least_norm(task, task.starts(range(4), 2.0), steps=2000)
+    points, losses = descend_to_least_norm(task, task.glorot_starts(range(4), 2.0), steps=2000)
     assert [float(task.loss(p)) for p in points] == pytest.approx(losses.tolist(), rel=1e-13)
     kept = np.maximum(values - 0.1, 0)
     least = np.sum((values - kept) ** 2) + 0.2 * np.sum(kept)

@@ -7,7 +7,6 @@ import understudy as us
 from understudy.dynamics import FlowOptions, follow
 from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.points.plateaus import find_plateaus, nearest_critical
-from understudy.points.sphere_structure import sphere_structure
 from understudy.tasks.sphere import Sphere
 
 OPTIONS = FlowOptions(rtol=1e-8, atol=1e-8, snapshots=np.logspace(-2, 5, 141).tolist())
@@ -26,7 +25,7 @@ def test_a_run_beside_one_teacher_lingers_at_tight_balance():
     task, trajectory = run_from(9.5, -9.0)
     (plateau,) = find_plateaus(task, trajectory)
     rows = plateau.critical.reshape(2, 2)
-    assert sphere_structure(task, us.TwoLayer(rows, np.ones(2))).label == "1-tight-pair"
+    assert task.structure(us.TwoLayer(rows, np.ones(2))).label == "1-tight-pair"
     assert plateau.residual < 1e-14
     assert plateau.begin < plateau.time < plateau.end
     assert plateau.loss == pytest.approx(0.75, abs=1e-4)

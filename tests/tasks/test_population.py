@@ -275,7 +275,7 @@ def test_a_covariance_is_the_same_as_whitening(name):
     np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
     np.testing.assert_allclose(found.gradient, chain @ expected.gradient, rtol=0, atol=atol)
     np.testing.assert_allclose(found.hessian, chain @ expected.hessian @ chain, rtol=0, atol=atol)
-    same, _, span = task.reduce(TwoLayer(w, a))
+    same, _, span = task.in_span(TwoLayer(w, a))
     assert same is task
     assert span.rows.shape == (3, 3)
 

@@ -29,7 +29,7 @@ def test_reduction_is_exact(name, start):
     if start == "identical":
         w = np.stack([w[0], w[0]])
     parameters = TwoLayer(w, rng.normal(size=w.shape[:-1]))
-    small, reduced, span = task.reduce(parameters)
+    small, reduced, span = task.in_span(parameters)
     basis = span.rows
     assert small.dim == n + k
     gram = basis @ jnp.swapaxes(basis, -1, -2)
@@ -50,17 +50,17 @@ def test_reduction_is_exact(name, start):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["erf", "relu"])
-def test_orthogonal_hessian_completes_the_spectrum(name):
+def test_outside_hessian_completes_the_spectrum(name):
     d, n, k = 12, 2, 3
     rng = np.random.default_rng(10)
     task = Population(Teacher.random(k, d, name, seed=11), n)
     parameters = TwoLayer(rng.normal(size=(n, d)) / np.sqrt(d), rng.normal(size=n))
-    small, reduced, span = task.reduce(parameters)
+    small, reduced, span = task.in_span(parameters)
     basis = span.rows
     dense = np.asarray(evaluate(task, task.flatten(parameters)).hessian)
     reduced_hessian = np.asarray(evaluate(small, small.flatten(reduced)).hessian)
     inside = np.linalg.eigvalsh(reduced_hessian)
-    orthogonal = eqx.filter_jit(lambda task, vector: task.orthogonal_hessian(vector))
+    orthogonal = eqx.filter_jit(lambda task, vector: task.outside_hessian(vector))
     across = np.linalg.eigvalsh(orthogonal(small, small.flatten(reduced)))
     expected = np.sort(np.concatenate([inside, np.tile(across, d - n - k)]))
     np.testing.assert_allclose(np.linalg.eigvalsh(dense), expected, rtol=0, atol=1e-13)
@@ -75,7 +75,7 @@ def test_a_million_dimensions():
     task = Population(Teacher.orthonormal(2, d), 2)
     rng = np.random.default_rng(12)
     parameters = TwoLayer(rng.normal(size=(2, d)) / 1000, [1.0, 0.5])
-    small, reduced, _ = task.reduce(parameters)
+    small, reduced, _ = task.in_span(parameters)
     assert small.dim == 4
     assert float(task.loss(parameters)) == pytest.approx(float(small.loss(reduced)), rel=1e-12)
 

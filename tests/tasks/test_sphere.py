@@ -139,11 +139,11 @@ def test_points_have_unit_norm_to_the_last_digit():
 def test_reduction_keeps_loss_and_gradient():
     task = Sphere(us.Teacher.orthonormal(2, 9, "hermite:4"), 2)
     rows = unit(np.random.default_rng(3), 5, 2, 9)
-    small, vectors, span = task.reduce(task.flatten(rows))
-    assert small.dim == 4
-    np.testing.assert_allclose(small.loss(vectors), task.loss(rows), rtol=0, atol=1e-13)
-    back = np.asarray(vectors).reshape(5, 2, 4) @ np.asarray(span.rows)
-    np.testing.assert_allclose(back, rows, rtol=0, atol=1e-14)
+    reduction = task.reduce(task.flatten(rows))
+    assert reduction.task.dim == 4
+    np.testing.assert_allclose(reduction.task.loss(reduction.vectors), task.loss(rows), rtol=0, atol=1e-13)
+    back = np.stack([reduction.lift(v, i) for i, v in enumerate(reduction.vectors)])
+    np.testing.assert_allclose(back.reshape(5, 2, 9), rows, rtol=0, atol=1e-14)
 
 
 def test_symmetries_do_not_change_the_loss_and_are_null_at_critical_points():

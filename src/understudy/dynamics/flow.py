@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, large, rosenbrock
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
-from understudy.tasks.softened import softened
 from understudy.tasks.task import Task
 
 _NOISE = 10.0
@@ -175,7 +174,7 @@ def follow(
     seeds, size = starts.shape
     count = lanes_for(size, seeds) if lanes is None else lanes
     with threadpool_limits(limits=1, user_api="blas"):
-        if size > large.LARGE and lanes is None and observe is None and softened(task, _NOISE * options.atol).is_flat:
+        if size > large.LARGE and lanes is None and observe is None and task.softened(_NOISE * options.atol).is_flat:
             yield from large.follow(task, starts, options, watch)
         else:
             yield from _follow(task, starts, options, count, watch, observe)
@@ -191,7 +190,7 @@ def _follow(
 ) -> Iterator[tuple[int, Trajectory]]:
     seeds, size = starts.shape
     times = options.times
-    base = softened(task, _NOISE * options.atol)
+    base = task.softened(_NOISE * options.atol)
     moving = base.prepared(jnp.asarray(starts))
     rtol, atol, stop = (jnp.asarray(x, float) for x in (options.rtol, options.atol, options.stop))
     marks = jnp.asarray(times)

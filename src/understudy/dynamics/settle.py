@@ -17,7 +17,6 @@ crossed.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -29,22 +28,6 @@ from understudy.dynamics.trust_region import absolute_newton, newton
 from understudy.tasks.task import Task
 
 EPS = np.finfo(float).eps
-
-
-class Kinked(Protocol):
-    """What a task with kinks offers beyond a `Task`: see `Regularised`."""
-
-    def hidden_values(self, vector: Array) -> Array:
-        """The z at whose zeros the loss has kinks."""
-
-    def gated_value(self, vector: Array, gates: Array, offsets: Array) -> Array:
-        """G(θ, s) with offsets added to s·z."""
-
-    def gated_hidden(self, vector: Array, gates: Array) -> Array:
-        """The z of the gated loss."""
-
-    def smoothed_value(self, vector: Array, width: Array) -> Array:
-        """The loss with |z| replaced by √(z² + width²)."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +62,12 @@ def _smooth_loss(task: Task, vector: Array) -> Array:
 
 
 @eqx.filter_jit
-def _loss_and_hidden(task: Any, vector: Array) -> tuple[Array, Array]:
+def _loss_and_hidden(task: Task, vector: Array) -> tuple[Array, Array]:
     return task.value(vector), task.hidden_values(vector)
 
 
 @eqx.filter_jit
-def _gated(task: Any, vector: Array, gates: Array) -> tuple[Array, Array, Array, Array]:
+def _gated(task: Task, vector: Array, gates: Array) -> tuple[Array, Array, Array, Array]:
     """Gradient and Hessian of G, the force on each kink, and the Jacobian of the z."""
     zero = jnp.zeros_like(gates)
     slope = jax.grad(task.gated_value)
@@ -95,18 +78,18 @@ def _gated(task: Any, vector: Array, gates: Array) -> tuple[Array, Array, Array,
 
 
 @eqx.filter_jit
-def gated_gradient(task: Any, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " P"]:
+def gated_gradient(task: Task, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " P"]:
     """∇_θ G(θ, s)."""
     return jax.grad(task.gated_value)(vector, gates, jnp.zeros_like(gates))
 
 
 @eqx.filter_jit
-def _smoothed_loss(task: Any, vector: Array, width: Array) -> Array:
+def _smoothed_loss(task: Task, vector: Array, width: Array) -> Array:
     return task.smoothed_value(vector, width)
 
 
 @eqx.filter_jit
-def _smoothed(task: Any, vector: Array, width: Array) -> tuple[Array, Array, Array]:
+def _smoothed(task: Task, vector: Array, width: Array) -> tuple[Array, Array, Array]:
     slope = jax.value_and_grad(task.smoothed_value)
     loss, gradient = slope(vector, width)
     return loss, gradient, jax.jacfwd(lambda v: slope(v, width)[1])(vector)
@@ -121,7 +104,7 @@ def settle(
     neighbouring minimum that is higher than the start: then it is tried again with less.
     """
     point = np.asarray(vector)
-    if not getattr(task, "kinked", False):
+    if not task.kinked:
         return _settle_smooth(task, point, iterations)
     loss, hidden = (np.asarray(x) for x in _loss_and_hidden(task, jnp.asarray(point)))
     size = max(float(np.sqrt(np.mean(hidden**2))), 1e-12)
@@ -136,13 +119,11 @@ def settle(
         widest /= 100
 
 
-def _settle_kinked(task: Any, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
+def _settle_kinked(task: Task, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
     """Down the smoothing `widths`, then Newton's method on the kinks, and again without dead neurons."""
     for width in widths:
         point = _follow_smoothed(task, point, float(width))
     ended = _ActiveSet(task, point, float(width)).run(iterations)
-    if not hasattr(task, "dead"):
-        return ended
     # Dead neurons have no slopes to solve for: they are set to zero and left out, if the loss agrees.
     parameters, hidden = task.dead(jnp.asarray(ended.vector))
     if not parameters.any():
@@ -158,7 +139,7 @@ def _settle_kinked(task: Any, point: np.ndarray, widths: np.ndarray, iterations:
     return cleaned if good else ended
 
 
-def _follow_smoothed(task: Any, point: np.ndarray, width: float) -> np.ndarray:
+def _follow_smoothed(task: Task, point: np.ndarray, width: float) -> np.ndarray:
     """Newton's method at one smoothing ε, until the steps are far below ε or nothing more is gained."""
     epsilon = jnp.asarray(width)
 

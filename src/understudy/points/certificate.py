@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -13,10 +12,6 @@ from understudy.points.dead_neurons import WayDown, way_down
 from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.matrix_free import lowest_eigenpairs
-from understudy.tasks.empirical import Empirical, squared
-from understudy.tasks.population import Population
-from understudy.tasks.regularised import Regularised
-from understudy.tasks.sphere import Sphere
 from understudy.tasks.task import Evaluation, Task
 
 Kind = Literal["minimum", "strict saddle", "non-strict saddle", "diverging", "unconverged"]
@@ -71,8 +66,8 @@ def _evaluate(task: Task, vector: Array) -> Evaluation:
 
 
 @eqx.filter_jit
-def _orthogonal(task: Population, vector: Array) -> Array:
-    return task.orthogonal_hessian(vector)
+def _outside(task: Task, vector: Array) -> Array:
+    return task.outside_hessian(vector)
 
 
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
@@ -93,22 +88,20 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
     vector = task.flatten(parameters)
     if vector.ndim != 1:
         raise ValueError(f"certify takes one point at a time; received a batch of shape {vector.shape}.")
-    outside = 0
-    if isinstance(task, Population) and task.reducible:
-        reduced, network, _ = task.reduce(task.unflatten(vector))
-        outside = task.dim - reduced.dim
-        task, vector = reduced, reduced.flatten(network)
-    return certify_in_span(task, vector, outside, tolerance=tolerance, diverging=diverging)
+    reduction = task.reduce(vector)
+    if reduction.outside is None:
+        return certify_in_span(task, vector, 0, tolerance=tolerance, diverging=diverging)
+    return certify_in_span(
+        reduction.task, reduction.vectors, reduction.outside, tolerance=tolerance, diverging=diverging
+    )
 
 
 def certify_in_span(
     task: Task, parameters: Any, outside: int, *, tolerance: float = 1e-10, diverging: str | None = None
 ) -> Certificate:
-    """`certify` for a point of a population task that was reduced to the span, with `outside` more input dimensions."""
+    """`certify` for a point of a task that was reduced, with `outside` directions left out (see `Reduction`)."""
     vector = task.flatten(parameters)
-    task = task.prepared(vector)
-    if isinstance(task, Sphere):
-        task, vector = task.chart(vector)
+    task, vector = task.prepared(vector).chart(vector)
     if task.size > DENSE:
         return _matrix_free(task, vector, outside, tolerance, diverging)
     return _dense(task, np.asarray(vector), outside, tolerance, diverging)
@@ -118,7 +111,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     loss, gradient, hessian = (np.asarray(x) for x in _evaluate(task, jnp.asarray(vector)))
     norm = float(np.linalg.norm(gradient))
     evidence: list[str] = []
-    kinks = _kinks(task, vector)
+    kinks = task.kinks(vector)
     if not (np.all(np.isfinite(hessian)) and np.isfinite(norm)):
         evidence += kinks or ["gradient or Hessian is not finite here"]
         return _without_spectrum(float(loss), norm, "diverging" if diverging else "unconverged", evidence, diverging)
@@ -128,11 +121,12 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
     families = flat_families(task, vector)
     explained = _explained(families, values, vectors, threshold)
     if outside:
-        assert isinstance(task, Population)
-        extra = np.linalg.eigvalsh(np.asarray(_orthogonal(task, jnp.asarray(vector))))
+        extra = np.linalg.eigvalsh(np.asarray(_outside(task, jnp.asarray(vector))))
         values, order = _sorted(np.concatenate([values, extra]))
         multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
-        explained += outside * min(_students_outside(task, vector), int(np.sum(np.abs(extra) <= threshold)))
+        explained += outside * min(
+            task.outside_symmetries(jnp.asarray(vector)), int(np.sum(np.abs(extra) <= threshold))
+        )
     index = int(multiplicities[values < -threshold].sum())
     zeros = int(multiplicities[np.abs(values) <= threshold].sum())
     own = np.diagonal(vectors.T @ hessian @ vectors)
@@ -166,7 +160,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         evidence.append(down.describe())
     else:
         own_values, own_vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        near = min(0.1, _nearest_kink(task, vector) / 4)
+        near = min(0.1, task.kink_distance(vector) / 4)
         higher = examine(task, vector, own_values, own_vectors, np.abs(own_values) <= threshold, near)
         evidence.append(f"{unexplained} zero modes without a symmetry behind them; {higher.describe()}")
         flat = zeros if higher.finding == "flat" else explained
@@ -176,7 +170,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
         elif down:
             kind = "unconverged"
             evidence.append(down.describe())
-        elif float(loss) <= _floor(task) + higher.noise / 16:
+        elif float(loss) <= task.lower_bound + higher.noise / 16:
             evidence.append("the loss is at its lower bound, to rounding")
         elif higher.finding == "undecided":
             kind = "unconverged"
@@ -230,7 +224,7 @@ def _zero_threshold(
     size = float(np.linalg.norm(hessian))
     size = max(size, float(np.linalg.norm(aside))) if np.all(np.isfinite(aside)) else size
     rounding = 16 * np.sqrt(len(values)) * np.finfo(float).eps * size
-    if not getattr(task, "closed_form", True):
+    if not task.closed_form:
         rounding += 1e-12 * float(np.abs(hessian).max())
     order = np.argsort(-np.abs(values))
     along = vectors.T @ gradient
@@ -265,33 +259,6 @@ def _largest(matrix: np.ndarray) -> float:
     return 1.1 * size
 
 
-def _kinks(task: Task, vector: np.ndarray) -> list[str]:
-    """Where the loss has no gradient or no Hessian, in words: zero pre-activations on data, zero students on Gaussians."""
-    if isinstance(task, Regularised) and task.kinked:
-        hidden = np.abs(np.asarray(task.hidden_values(jnp.asarray(vector))))
-        zero = int(np.sum(hidden <= 1e-12 * max(hidden.max(), 1e-300)))
-        return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
-    return task.kinks(vector) if isinstance(task, Population) else []
-
-
-def _nearest_kink(task: Task, vector: np.ndarray) -> float:
-    """How far it is, to first order, to where a hidden pre-activation is zero and the loss of a regularised network has a kink."""
-    if not (isinstance(task, Regularised) and task.kinked):
-        return np.inf
-    slopes = np.asarray(jax.jacfwd(task.hidden_values)(jnp.asarray(vector)))
-    hidden = np.asarray(task.hidden_values(jnp.asarray(vector)))
-    lengths = np.linalg.norm(slopes, axis=1)
-    return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
-
-
-def _floor(task: Task) -> float:
-    """A lower bound of the loss that is known without looking, or minus infinity."""
-    if isinstance(task, Population):
-        return 0.0
-    squares = isinstance(task, Empirical) and task.cost is squared and bool(np.all(np.asarray(task.weights) >= 0))
-    return 0.0 if squares else -np.inf
-
-
 def _explained(families: list[FlatFamily], values: np.ndarray, vectors: np.ndarray, threshold: float) -> int:
     """Dimension of the part of the null space that the families' tangents span."""
     null = vectors[:, np.abs(values) <= threshold]
@@ -301,15 +268,6 @@ def _explained(families: list[FlatFamily], values: np.ndarray, vectors: np.ndarr
     _, singular, basis = np.linalg.svd(rows, full_matrices=False)
     basis = basis[singular > 1e-8 * singular[0]]
     return int(np.sum(np.linalg.svd(basis @ null, compute_uv=False) > 0.7))
-
-
-def _students_outside(task: Task, vector: np.ndarray) -> int:
-    """Rank of the students' components outside the teachers' span: each is a way to turn into a further direction."""
-    assert isinstance(task, Population)
-    w = np.asarray(task.unflatten(jnp.asarray(vector)).incoming)
-    v = np.asarray(task.teacher.incoming)
-    rest = w - w @ np.linalg.pinv(v) @ v
-    return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
 
 
 def _sorted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -334,16 +292,17 @@ def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, dive
     """The verdict from the lower end of the spectrum: enough to tell a minimum from a strict saddle."""
     loss, gradient = _slope(task, vector)
     norm = float(jnp.linalg.norm(gradient))
-    kinks = _kinks(task, np.asarray(vector))
+    kinks = task.kinks(vector)
     if kinks or not np.isfinite(norm):
         words = kinks or ["the gradient is not finite here"]
         return _without_spectrum(float(loss), norm, "diverging" if diverging else "unconverged", words, diverging)
     values, _ = lowest_eigenpairs(task, vector, 12)
-    multiplicities = np.ones(len(values), int)
+    multiplicities, total = np.ones(len(values), int), task.size
     if outside:
-        extra = np.linalg.eigvalsh(np.asarray(_orthogonal(task, jnp.asarray(vector))))  # type: ignore[arg-type]
+        extra = np.linalg.eigvalsh(np.asarray(_outside(task, jnp.asarray(vector))))
         values, order = _sorted(np.concatenate([values, extra]))
         multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
+        total += outside * len(extra)
     threshold = 1e-8 * max(1.0, float(np.abs(values).max()))
     index = int(multiplicities[values < -threshold].sum())
     zeros = int(multiplicities[np.abs(values) <= threshold].sum())
@@ -368,7 +327,7 @@ def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, dive
         least_eigenvalue=float(values[0]),
         index=index,
         zeros=zeros,
-        positives=task.size + outside * getattr(task, "width", 0) - index - zeros,
+        positives=total - index - zeros,
         threshold=threshold,
         explained=0,
         unexplained=zeros,

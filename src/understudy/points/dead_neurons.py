@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.tasks.empirical import Empirical
-from understudy.tasks.population import Population
 from understudy.tasks.task import Task
 
 RADII = (0.1, 0.05, 0.025, 0.0125)
@@ -53,15 +51,6 @@ class WayDown:
         )
 
 
-def neuron_layout(task: Population | Empirical) -> np.ndarray:
-    """Where entry (neuron, weight) of (w_1, a_1) ⊕ (w_2, a_2) ⊕ … stands in the task's own flat vector."""
-    if isinstance(task, Population):
-        return np.arange(task.size)
-    network = task.unflatten(jnp.arange(task.size, dtype=float))
-    rows = [np.asarray(network.incoming), np.asarray(network.outgoing).reshape(network.width, -1)]
-    return np.concatenate(rows, axis=1).ravel().astype(int)
-
-
 def dead_neurons(outgoing: np.ndarray) -> list[int]:
     """Rows of the outgoing weights (n, m) that are zero beside the largest."""
     scale = max(float(np.abs(outgoing).max()), 1e-300)
@@ -76,16 +65,13 @@ def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
     - `task`: two-layer networks with trained outgoing weights; others have no answer here.
     - `rounding`: how much of a gradient entry is noise at this point.
     """
-    trained = isinstance(task, Population) and task.trains_outgoing
-    if not trained and not (isinstance(task, Empirical) and task.is_two_layer):
+    neurons = task.neurons(vector)
+    if neurons is None or not neurons.trained_outputs:
         return None
-    assert isinstance(task, (Population, Empirical))
-    network = task.unflatten(jnp.asarray(vector))
-    width, dim = network.width, network.dim
-    entries = neuron_layout(task).reshape(width, -1)
+    dim, entries = neurons.dim, neurons.layout
     task = task.prepared(jnp.asarray(vector + 2 * RADII[0] * np.sign(vector)))
     faint = None
-    for neuron in dead_neurons(np.asarray(network.outgoing).reshape(width, -1)):
+    for neuron in dead_neurons(neurons.outgoing):
         moved = np.tile(vector, (len(RADII), 4 * dim, 1))
         turns = np.random.default_rng(0).normal(size=(4 * dim, dim))
         turns /= np.linalg.norm(turns, axis=1, keepdims=True)

@@ -10,20 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
-from understudy.networks import Teacher
 from understudy.points.certificate import Certificate, certify
 from understudy.points.infinity import Escape, describe_escape
 from understudy.points.plateaus import nearest_critical
-from understudy.tasks.empirical import Empirical
-from understudy.tasks.population import Population
 from understudy.tasks.task import Task
 
 _SAME_FUNCTION = 1e-6
@@ -67,10 +62,11 @@ class Catalogue:
 
     def name(self, parameters: Any, loss: float, prefix: str = "new") -> str:
         """The name of the function these parameters compute; a new one is entered."""
-        if loss <= _PERFECT * target_scale(self.task):
+        if loss - self.task.lower_bound <= _PERFECT * self.task.target_scale:
             return "global minimum"
+        allowed = _SAME_FUNCTION * (abs(loss) or self.task.target_scale)
         for name, other in self.known.items():
-            if function_distance(self.task, parameters, other) <= _SAME_FUNCTION * loss:
+            if self.task.function_distance(parameters, other) <= allowed:
                 return name
         fresh = f"{prefix} {1 + sum(n.startswith(prefix) for n in self.known)}"
         self.known[fresh] = parameters
@@ -155,24 +151,10 @@ def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
 
 
 def function_distance(task: Task, first: Any, second: Any) -> float:
-    """E‖f(x) - g(x)‖² under the task's inputs, for networks of any widths."""
-    if isinstance(task, Empirical):
-        gap = _outputs(first, task.inputs, task.activation) - _outputs(second, task.inputs, task.activation)
-        return float(task.weights @ jnp.sum(gap.reshape(len(gap), -1) ** 2, axis=1))
-    if isinstance(task, Population):
-        other = Teacher(second.incoming, second.outgoing, task.activation)
-        covariance = None if task.root is None else task.root @ task.root
-        return float(Population(other, first.width, activation=task.activation, covariance=covariance).loss(first))
-    raise TypeError(f"Functions are compared under Population or Empirical tasks; received {type(task).__name__}.")
+    """E‖f(x) - g(x)‖² under the task's inputs; see `Task.function_distance`."""
+    return task.function_distance(first, second)
 
 
 def target_scale(task: Task) -> float:
-    """E‖y‖², the loss of predicting zero."""
-    if isinstance(task, Empirical):
-        return float(task.weights @ jnp.sum(task.targets.reshape(len(task.targets), -1) ** 2, axis=1))
-    return float(task.constant) if isinstance(task, Population) else 1.0
-
-
-@eqx.filter_jit
-def _outputs(network: Any, inputs: Array, activation: Any) -> Array:
-    return jax.lax.map(lambda x: network(x, activation), inputs, batch_size=4096)
+    """E‖y‖², the loss of predicting zero; see `Task.target_scale`."""
+    return task.target_scale

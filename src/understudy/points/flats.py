@@ -19,9 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from understudy.points.dead_neurons import SAME, dead_neurons, neuron_layout
-from understudy.tasks.empirical import Empirical
-from understudy.tasks.population import Population
+from understudy.points.dead_neurons import SAME, dead_neurons
+from understudy.tasks.neurons import Neurons
 from understudy.tasks.task import Task
 
 
@@ -46,27 +45,23 @@ def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
     symmetric = symmetric[np.linalg.norm(symmetric, axis=1) > 0]
     if len(symmetric):
         families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))
-    if isinstance(task, Population) or (isinstance(task, Empirical) and task.is_two_layer):
-        layout = neuron_layout(task)
-        for family in _of_neurons(task, vector, layout):
+    neurons = task.neurons(vector)
+    if neurons is not None:
+        for family in _of_neurons(task, vector, neurons):
             own = np.zeros_like(family.tangents)
-            own[:, layout] = family.tangents
+            own[:, neurons.layout.ravel()] = family.tangents
             families.append(FlatFamily(family.name, family.detail, own))
     return families
 
 
-def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.ndarray) -> list[FlatFamily]:
+def _of_neurons(task: Task, vector: np.ndarray, neurons: Neurons) -> list[FlatFamily]:
     """Families with tangents in the order (w_1, a_1) ⊕ (w_2, a_2) ⊕ …"""
-    network = task.unflatten(jnp.asarray(vector))
-    width, dim = network.width, network.dim
-    w = np.asarray(network.incoming)
-    a = np.asarray(network.outgoing).reshape(width, -1)
-    outputs = a.shape[1] if isinstance(task, Empirical) or task.trains_outgoing else 0
-    shape = (width, dim + outputs)
+    width, dim, outputs = neurons.width, neurons.dim, neurons.trained_outputs
+    w, a, shape = neurons.incoming, neurons.outgoing, neurons.layout.shape
     scale_w = max(np.abs(w).max(), 1e-300)
     dead = dead_neurons(a)
-    silent = [i for i in range(width) if np.abs(w[i]).max() <= SAME * scale_w and _vanishes_at_zero(task)]
-    groups, ratios = _same_neurons(task, w, SAME * scale_w)
+    silent = [i for i in range(width) if np.abs(w[i]).max() <= SAME * scale_w and _vanishes_at_zero(neurons)]
+    groups, ratios = _same_neurons(neurons, SAME * scale_w)
     crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
     crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
     families = []
@@ -82,7 +77,7 @@ def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.nda
                 rows.append(row.ravel())
         families.append(FlatFamily("split line", f"students {members} compute the same function", np.stack(rows)))
     for i in dead:
-        if i not in crossing and _stays_critical(task, vector, shape, i, layout):
+        if i not in crossing and _stays_critical(task, vector, neurons.layout[i, :dim]):
             rows_w = np.zeros((dim, *shape))
             rows_w[np.arange(dim), i, np.arange(dim)] = 1.0
             families.append(FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows_w.reshape(dim, -1)))
@@ -94,11 +89,8 @@ def _of_neurons(task: Population | Empirical, vector: np.ndarray, layout: np.nda
     return families
 
 
-def _stays_critical(
-    task: Population | Empirical, vector: np.ndarray, shape: tuple[int, int], neuron: int, layout: np.ndarray
-) -> bool:
-    """Whether the gradient stays as small as it is when the incoming vector of a dead neuron is moved."""
-    entries = layout.reshape(shape)[neuron, : task.unflatten(jnp.asarray(vector)).dim]
+def _stays_critical(task: Task, vector: np.ndarray, entries: np.ndarray) -> bool:
+    """Whether the gradient stays as small as it is when the incoming vector of a dead neuron, at `entries`, is moved."""
     moved = np.tile(vector, (3, 1))
     moved[:, entries] += 0.3 * np.cos(np.arange(3 * len(entries)).reshape(3, -1) * 1.7 + 0.3)
     slopes = np.linalg.norm(np.asarray(task.gradient(moved)), axis=1)
@@ -106,13 +98,13 @@ def _stays_critical(
     return bool(np.all(slopes <= 1e-9 + 10 * here))
 
 
-def _vanishes_at_zero(task: Population | Empirical) -> bool:
-    return float(task.activation(0.0)) == 0.0
+def _vanishes_at_zero(neurons: Neurons) -> bool:
+    return float(neurons.activation(0.0)) == 0.0
 
 
-def _same_neurons(task: Population | Empirical, w: np.ndarray, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
+def _same_neurons(neurons: Neurons, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
     """Groups of students with σ(w_i·x) = ratio_i σ(w_j·x), j the first of the group, and the ratios."""
-    degree, parity = task.activation.homogeneity, task.activation.parity
+    w, degree, parity = neurons.incoming, neurons.activation.homogeneity, neurons.activation.parity
     groups: list[list[int]] = []
     ratios = np.ones(len(w))
     for i, row in enumerate(w):

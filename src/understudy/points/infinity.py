@@ -25,7 +25,6 @@ from understudy.dynamics.flow import Trajectory
 from understudy.networks import TwoLayer
 from understudy.points.certificate import Certificate, certify
 from understudy.points.plateaus import nearest_critical
-from understudy.tasks.empirical import Empirical
 from understudy.tasks.task import Task
 
 _GROWS = 0.02
@@ -74,13 +73,13 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
 
     For two-layer networks of one output; otherwise only the rate is told.
     """
-    network = task.unflatten(jnp.asarray(trajectory.vector))
-    if not isinstance(network, TwoLayer) or network.outgoing.ndim != 1:
+    here = task.neurons(trajectory.vector)
+    if here is None or here.trained_outputs != 1:
         return Escape((), (), divergence.exponent, None, (), None, float("nan"), None, divergence.describe())
     early = np.flatnonzero(trajectory.times <= trajectory.time / 10)
-    before = task.unflatten(jnp.asarray(trajectory.snapshots[early[-1]])) if len(early) else network
-    a, a0 = np.asarray(network.outgoing), np.asarray(before.outgoing)
-    w, w0 = np.asarray(network.incoming), np.asarray(before.incoming)
+    before = task.neurons(trajectory.snapshots[early[-1]]) if len(early) else here
+    assert before is not None
+    w, a, w0, a0 = here.incoming, here.outgoing[:, 0], before.incoming, before.outgoing[:, 0]
     growing = [i for i in range(len(a)) if abs(a[i]) - abs(a0[i]) > _GROWS * np.abs(a).max()]
     pairs = _pairs(w, a, growing)
     norms, norms0 = np.linalg.norm(w, axis=1), np.linalg.norm(w0, axis=1)
@@ -88,17 +87,16 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
     exponent = divergence.exponent
     if pairs:
         i, j = pairs[0]
-        weights = [np.asarray(task.unflatten(jnp.asarray(x)).outgoing) for x in trajectory.snapshots]
-        exponent = growth_exponent(trajectory.times, np.array([abs(x[i] - x[j]) for x in weights]), exponent)
-    smaller, limit = (None, None) if not pairs else _joined(network, pairs)
+        first, second = (trajectory.snapshots[:, here.layout[neuron, here.dim]] for neuron in (i, j))
+        exponent = growth_exponent(trajectory.times, np.abs(first - second), exponent)
+    smaller, limit = (None, None) if not pairs else _joined(w, a, pairs)
     tangents: tuple[float, ...] = ()
     found: tuple[Tangent | None, float, Certificate | None] = (None, float("nan"), None)
     if limit is not None:
         tangents = tuple(float(x) for x in np.linalg.norm(np.asarray(limit.slopes), axis=1))
-        if isinstance(task, Empirical):
-            ready = task.prepared(jnp.asarray(trajectory.vector))
-            assert isinstance(ready, Empirical)
-            found = _limit(ready, limit)
+        problem = task.prepared(jnp.asarray(trajectory.vector)).for_network(limit)
+        if problem is not None:
+            found = _limit(problem, limit)
     words = _words(pairs, lengthening, exponent, tangents, found[1], found[2], trajectory.loss)
     return Escape(pairs, lengthening, exponent, smaller, tangents, *found, words)
 
@@ -140,9 +138,8 @@ def _pairs(w: np.ndarray, a: np.ndarray, growing: list[int]) -> tuple[tuple[int,
     return tuple(pairs)
 
 
-def _joined(network: TwoLayer, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoLayer, Tangent]:
+def _joined(w: np.ndarray, a: np.ndarray, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoLayer, Tangent]:
     """Each pair as one neuron at its middle, and the tangent b = ½(a_i - a_j)(w_i - w_j) beside it."""
-    w, a = np.asarray(network.incoming), np.asarray(network.outgoing)
     partner = {i: j for i, j in pairs}
     absorbed = {j for _, j in pairs}
     rows: list[np.ndarray] = []
@@ -163,11 +160,8 @@ def _joined(network: TwoLayer, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoL
     return smaller, Tangent(smaller, jnp.asarray(np.stack(slopes)), tuple(of))
 
 
-def _limit(task: Empirical, start: Tangent) -> tuple[Tangent | None, float, Certificate | None]:
+def _limit(problem: Task, start: Tangent) -> tuple[Tangent | None, float, Certificate | None]:
     """The critical point of the smaller network with tangents next to where the run is."""
-    problem = Empirical(
-        start, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights
-    )
     vector = problem.flatten(start)
     end, residual = nearest_critical(problem, vector, steps=150)
     near = np.linalg.norm(end - np.asarray(vector)) < 0.2 * (1 + np.linalg.norm(np.asarray(vector)))

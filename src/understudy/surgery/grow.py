@@ -9,9 +9,9 @@ import numpy as np
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
 from understudy.networks import Teacher, TwoLayer
+from understudy.points import Structure, structure
 from understudy.points.certificate import Certificate, certify
 from understudy.points.splitting import SplitMatrices, split_matrices
-from understudy.points.structure import Structure, structure
 from understudy.surgery.split import split
 from understudy.tasks.frozen import Frozen
 from understudy.tasks.order_parameters import order_parameters

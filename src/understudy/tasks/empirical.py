@@ -1,6 +1,6 @@
 """The loss on finite data, for any network that is a pytree and any twice-differentiable cost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -8,12 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.networks import TwoLayer
+from understudy.networks import Deep, TwoLayer
+from understudy.tasks import split_terms
+from understudy.tasks import starts as drawing
 from understudy.tasks import two_layer_samples as samples
+from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.task import Evaluation, Task
 
 Cost = Callable[[Array, Array], Array]
@@ -80,6 +84,24 @@ class Empirical(Task):
     def size(self) -> int:
         return self.length
 
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        """Random networks: every parameter N(0, init_std²), or Glorot's variances for matrices and zero biases.
+
+        A two-layer network is drawn as by `Population`: the same seed gives the same student.
+        """
+        example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
+        if self.is_two_layer:
+            n, d = example.incoming.shape
+            w, a = drawing.two_layer(seeds, n, d, example.outgoing.shape[1:], init, init_std)
+            return jnp.asarray(np.concatenate([w.reshape(len(w), -1), a.reshape(len(a), -1)], axis=1))
+        drawing.check_init(init, init_std)
+        if init == "gaussian":
+            return super().starts(seeds, init, init_std)
+        shapes = [leaf.shape for leaf in jax.tree.leaves(example)]
+        return jnp.asarray(np.stack([drawing.glorot(seed, shapes) for seed in drawing.seed_numbers(seeds)]))
+
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
         if not isinstance(parameters, (np.ndarray, jax.Array)):
             parameters = self._ravel(parameters)
@@ -125,6 +147,50 @@ class Empirical(Task):
         """Whether the network is a `TwoLayer`, for which derivatives are written out."""
         return self.network_type is TwoLayer
 
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    @property
+    def lower_bound(self) -> float:
+        """Zero for squared costs with weights ≥ 0; nothing is known about other costs."""
+        return 0.0 if self.cost is squared and bool(np.all(np.asarray(self.weights) >= 0)) else -np.inf
+
+    @property
+    def target_scale(self) -> float:
+        """Σ_s p_s ‖y_s‖²."""
+        return float(self.weights @ jnp.sum(self.targets.reshape(len(self.targets), -1) ** 2, axis=1))
+
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
+        if not self.is_two_layer:
+            return None
+        w, a = (np.asarray(x) for x in self._weights(jnp.asarray(vector)))
+        places = [np.asarray(x) for x in self._weights(jnp.arange(self.length, dtype=float))]
+        return Neurons(w, a, np.concatenate(places, axis=1).astype(int), self.activation)
+
+    def describe(self, vectors: np.ndarray) -> Described:
+        if not self.is_two_layer:
+            return {}
+        networks = jax.vmap(self.unravel)(jnp.asarray(vectors))
+        return describe_neurons(np.asarray(networks.incoming), np.asarray(networks.outgoing))
+
+    def function_distance(self, first: Any, second: Any) -> float:
+        """Σ_s p_s ‖f(x_s) - g(x_s)‖² of two networks of any kind."""
+        gap = _outputs(first, self.inputs, self.activation) - _outputs(second, self.inputs, self.activation)
+        return float(self.weights @ jnp.sum(gap.reshape(len(gap), -1) ** 2, axis=1))
+
+    def for_network(self, network: Any) -> "Empirical":
+        return Empirical(
+            network, self.inputs, self.targets, activation=self.activation, cost=self.cost, weights=self.weights
+        )
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        network = self.unflatten(self.flatten(parameters))
+        if not isinstance(network, (TwoLayer, Deep)):
+            return super().split_terms(parameters, neuron, layer)
+        widths = [network.width] if isinstance(network, TwoLayer) else [len(b) for b in network.biases[:-1]]
+        split_terms.check(neuron, widths, layer)
+        y, v = split_terms.of_samples(self, network, jnp.asarray(neuron), layer)
+        return np.asarray(y), np.asarray(v)
+
     def _weights(self, vector: Array) -> tuple[Array, Array]:
         network = self.unravel(vector)
         return network.incoming, network.outgoing.reshape(network.width, -1)
@@ -136,3 +202,8 @@ class Empirical(Task):
         error = predictions - self.targets.reshape(predictions.shape)
         curvature = jnp.broadcast_to(2 * jnp.eye(error.shape[1])[None], (*error.shape, error.shape[1]))
         return samples.Costs(jnp.sum(error**2, axis=1), 2 * error, curvature)
+
+
+@eqx.filter_jit
+def _outputs(network: Any, inputs: Array, activation: Any) -> Array:
+    return jax.lax.map(lambda x: network(x, activation), inputs, batch_size=4096)

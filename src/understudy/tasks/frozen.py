@@ -28,6 +28,21 @@ class Frozen(Task):
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
         return self.task.unflatten(vector)
 
+    @property
+    def closed_form(self) -> bool:
+        return self.task.closed_form
+
+    @property
+    def lower_bound(self) -> float:
+        return self.task.lower_bound
+
+    @property
+    def target_scale(self) -> float:
+        return self.task.target_scale
+
+    def kinks(self, parameters: Any) -> list[str]:
+        return self.task.kinks(parameters)
+
     def prepared(self, vectors: Float[Array, "*batch P"]) -> "Frozen":
         finer = self.task.prepared(vectors)
         return self if finer is self.task else Frozen(finer, self.free)

@@ -1,6 +1,7 @@
 """The population loss of a two-layer student, exact in the pairwise Gaussian interactions."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -16,8 +17,13 @@ from understudy.activations import Activation
 from understudy.gaussian import SelfPartials, has_closed_form, self_partials
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import Teacher, TwoLayer
+from understudy.tasks import split_terms
+from understudy.tasks import starts as drawing
+from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
+from understudy.tasks.structure import Pair, Setting, Structure, read_structure
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 
@@ -161,6 +167,25 @@ class Population(Task):
             self.activation, self.teacher.activation
         )
 
+    @property
+    def lower_bound(self) -> float:
+        """Zero: the loss is a mean square."""
+        return 0.0
+
+    @property
+    def target_scale(self) -> float:
+        """E‖f*(x)‖²."""
+        return float(self.constant)
+
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        """Random students: every weight N(0, init_std²), or Glorot's variances for each layer."""
+        w, a = drawing.two_layer(seeds, self.width, self.dim, self.outputs, init, init_std)
+        if self.trains_outgoing:
+            w = np.concatenate([w, a.reshape(*a.shape[:2], -1)], axis=-1)
+        return jnp.asarray(w.reshape(len(w), -1))
+
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
         """Students with a zero incoming vector and a kinked activation, where the loss has no gradient, in words.
 
@@ -275,7 +300,7 @@ class Population(Task):
         own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
         return Evaluation(self._loss(t), self._gradient(t), _assemble(constants, outer, own, precision))
 
-    def orthogonal_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
+    def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
 
         It is the same for each such direction and does not couple to anything else, so in dimension d it occurs
@@ -284,6 +309,13 @@ class Population(Task):
         t = self._terms(vector)
         students = t.partners[0]
         return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : self.width]
+
+    def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
+        """Rank of the students' components outside the teachers' span: each can turn into a further direction."""
+        w = np.asarray(self._split(jnp.asarray(vector))[0])
+        v = np.asarray(self.teacher.incoming)
+        rest = w - w @ np.linalg.pinv(v) @ v
+        return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Rescalings of each neuron (homogeneous activations) and rotations of what no teacher uses."""
@@ -298,7 +330,19 @@ class Population(Task):
 
     # -- reduction ----------------------------------------------------------------------------------------------------
 
-    def reduce(self, parameters: TwoLayer) -> "tuple[Population, TwoLayer, Span]":
+    def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
+        """The same problem in the span of teachers and students; see `in_span`."""
+        if not self.reducible:
+            return unreduced(self, vectors)
+        small, network, span = self.in_span(self.unflatten(vectors))
+
+        def lift(vector: Float[Array, " Q"], position: int | None = None) -> Float[Array, " P"]:
+            inside = small.unflatten(jnp.asarray(vector))
+            return self.flatten(TwoLayer(span.lift(inside.incoming, position), inside.outgoing))
+
+        return Reduction(small, small.flatten(network), lift, self.dim - small.dim)
+
+    def in_span(self, parameters: TwoLayer) -> "tuple[Population, TwoLayer, Span]":
         """The same problem in the span of teachers and students: (task, parameters, the span).
 
         Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back
@@ -319,6 +363,71 @@ class Population(Task):
     def reducible(self) -> bool:
         """Whether the span of teachers and students has fewer dimensions than the input, which must be isotropic."""
         return self.root is None and self.dim > self.width + self.teacher.width
+
+    # -- meaning ------------------------------------------------------------------------------------------------------
+
+    def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
+        """What each student copies or averages; see `read_structure`."""
+        task, network, _ = self.in_span(self.unflatten(self.flatten(parameters)))
+        w, v = np.asarray(network.incoming, float), np.asarray(task.teacher.incoming, float)
+        a, b = np.asarray(network.outgoing, float), np.asarray(task.teacher.outgoing, float)
+        if w.ndim != 2:
+            raise ValueError(f"structure looks at one point; received a batch of {len(w)}.")
+        if task.root is not None:
+            root = np.asarray(task.root)
+            w, v = w @ root, v @ root
+        pair = Pair(w, a.reshape(len(w), -1), v, b.reshape(len(v), -1), self.activation)
+        return read_structure(pair, self._setting)
+
+    @property
+    def _setting(self) -> Setting | None:
+        """Where the theory of copies and averages applies."""
+        same = self.activation == self.teacher.activation
+        applies = same and self.root is None and self.trains_outgoing and self.teacher.is_unit_orthonormal
+        return Setting(self.activation, self.teacher.width) if applies else None
+
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons:
+        w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
+        layout = np.arange(self.size).reshape(self.width, -1)
+        return Neurons(w, a.reshape(self.width, -1), layout, self.activation)
+
+    def describe(self, vectors: np.ndarray) -> Described:
+        rows = vectors.reshape(len(vectors), self.width, -1)
+        shape = (len(vectors), self.width, *self.outputs)
+        fixed = self.fixed_outgoing
+        a = rows[..., self.dim :].reshape(shape) if fixed is None else np.broadcast_to(np.asarray(fixed), shape)
+        root = None if self.root is None else np.asarray(self.root)
+        return describe_neurons(rows[..., : self.dim], a, np.asarray(self.teacher.incoming), root)
+
+    def function_distance(self, first: TwoLayer, second: TwoLayer) -> float:
+        """E‖f(x) - g(x)‖² of two students of any widths."""
+        other = Teacher(second.incoming, second.outgoing, self.activation)
+        return float(self._like(other, first.width).loss(first))
+
+    def for_network(self, network: object) -> "Population | None":
+        """The same teacher and inputs for a `TwoLayer` of another width; None for other networks and fixed weights."""
+        known = isinstance(network, TwoLayer) and self.trains_outgoing
+        return self._like(self.teacher, network.width) if known else None  # type: ignore[attr-defined]
+
+    def _like(self, teacher: Teacher, width: int) -> "Population":
+        covariance = None if self.root is None else self.root @ self.root
+        return Population(teacher, width, activation=self.activation, covariance=covariance)
+
+    def split_terms(
+        self, parameters: TwoLayer | ArrayLike, neuron: int, layer: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not self.trains_outgoing:
+            raise ValueError("Splitting needs trained outgoing weights; this task has fixed ones.")
+        split_terms.check(neuron, [self.width], layer)
+        vector = self.flatten(parameters)
+        y, v = split_terms.of_population(self.prepared(vector), self.unflatten(vector), jnp.asarray(neuron))
+        return np.asarray(y), np.asarray(v)
+
+    def softened(self, noise: float) -> Task:
+        """With kinked activations, kinks at zero incoming vectors rounded off; see `Softened`."""
+        from understudy.tasks.softened import soften  # it is made of population tasks
+
+        return self if self.activation.smoothness > 0 else soften(self, noise)
 
 
 class _Partners(NamedTuple):

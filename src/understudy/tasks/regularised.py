@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
 from understudy.networks import Deep
+from understudy.tasks import starts as drawing
 from understudy.tasks.empirical import Cost, squared
 from understudy.tasks.task import Task
 
@@ -240,6 +241,22 @@ class Regularised(Task):
             hidden.append(np.repeat(gone, self.samples))
         return np.concatenate([m.ravel() for m in masks]), np.concatenate(hidden)
 
+    def kinks(self, parameters: Any) -> list[str]:
+        if not self.kinked:
+            return []
+        hidden = np.abs(np.asarray(self.hidden_values(self.flatten(parameters))))
+        zero = int(np.sum(hidden <= 1e-12 * max(hidden.max(), 1e-300)))
+        return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
+
+    def kink_distance(self, vector: Float[Array, " P"] | np.ndarray) -> float:
+        """How far it is, to first order, to where a hidden pre-activation is zero."""
+        if not self.kinked:
+            return np.inf
+        slopes = np.asarray(jax.jacfwd(self.hidden_values)(jnp.asarray(vector)))
+        hidden = np.asarray(self.hidden_values(jnp.asarray(vector)))
+        lengths = np.linalg.norm(slopes, axis=1)
+        return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
+
     def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
         """The loss with |z| replaced by √(z² + width²) in every hidden neuron."""
         active, output = self.entry, self.entry
@@ -248,6 +265,23 @@ class Regularised(Task):
             if layer < self.depth - 1:
                 active = self.activate_smoothed(output, width)
         return self.output_cost(output) + self.penalty * jnp.dot(vector, vector)
+
+    # What is known ----------------------------------------------------------------------------------------------------
+
+    @property
+    def lower_bound(self) -> float:
+        """Zero for the named costs, which are not negative; nothing is known about others."""
+        return 0.0 if self.cost in COSTS.values() else -np.inf
+
+    @property
+    def target_scale(self) -> float:
+        """Σ_s p_s ‖y_s‖²."""
+        return float(self.sample_weights @ jnp.sum(self.targets**2, axis=1))
+
+    def function_distance(self, first: Any, second: Any) -> float:
+        """Σ_s p_s ‖f(x_s) - g(x_s)‖² of the outputs."""
+        gap = self.representations(self.flatten(first))[-1] - self.representations(self.flatten(second))[-1]
+        return float(jnp.sum(gap**2, axis=0) @ self.sample_weights)
 
     # Ways to other forms ----------------------------------------------------------------------------------------------
 
@@ -279,14 +313,16 @@ class Regularised(Task):
 
         return smaller, lift
 
-    def starts(self, seeds: Sequence[int], scale: float = 1.0) -> Float[Array, "seeds P"]:
-        """Random starts: W_ℓ with entries N(0, scale² · 2/(n_{ℓ-1} + n_ℓ)), one a seed."""
-        rows = []
-        for seed in seeds:
-            rng = np.random.default_rng(seed)
-            parts = [scale * np.sqrt(2 / sum(shape)) * rng.normal(size=shape) for shape in self.shapes]
-            rows.append(np.concatenate([p.ravel() for p in parts]))
-        return jnp.asarray(np.stack(rows))
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "glorot", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        """Random starts, one per seed: entries N(0, init_std²), or Glorot's as in `glorot_starts`."""
+        drawing.check_init(init, init_std)
+        return self.glorot_starts(seeds) if init == "glorot" else super().starts(seeds, init, init_std)
+
+    def glorot_starts(self, seeds: int | Sequence[int], scale: float = 1.0) -> Float[Array, "seeds P"]:
+        """W_ℓ with entries N(0, scale² · 2/(n_{ℓ-1} + n_ℓ)), one network per seed."""
+        return jnp.asarray(np.stack([drawing.glorot(s, self.shapes, scale) for s in drawing.seed_numbers(seeds)]))
 
     def with_hidden(self, hidden: Sequence[int]) -> "Regularised":
         """The same problem for networks with these hidden widths."""

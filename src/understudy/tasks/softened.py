@@ -43,7 +43,7 @@ class Softened(Task):
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
         ready = self.base.prepared(vectors)
-        return self if ready is self.base else softened(ready, self.noise)
+        return self if ready is self.base else soften(ready, self.noise)
 
     def chart(self, vector: Float[Array, " P"]) -> tuple[Task, Float[Array, " P"]]:
         """The loss around a point, with noise in the neurons that need it there."""
@@ -95,10 +95,8 @@ class _Noisy(Task):
         return Evaluation(loss, gradient[kept], hessian[kept][:, kept])
 
 
-def softened(task: Task, noise: float) -> Task:
-    """`task` itself if it is smooth at zero incoming vectors, else its softened form."""
-    if not isinstance(task, Population) or task.activation.smoothness > 0:
-        return task
+def soften(task: Population, noise: float) -> Softened:
+    """`task` with its kinks at zero incoming vectors rounded off."""
     teacher = Teacher(
         np.pad(np.asarray(task.teacher.incoming), ((0, 0), (0, task.width))),
         task.teacher.outgoing,

@@ -1,5 +1,6 @@
 """Students and teachers on the unit sphere with one Hermite polynomial as activation."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -12,8 +13,12 @@ from numpy.typing import ArrayLike
 from understudy import activations
 from understudy.activations import Activation, Polynomial
 from understudy.networks import Teacher, TwoLayer
+from understudy.tasks import starts as drawing
+from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.population import Population
-from understudy.tasks.span import Span
+from understudy.tasks.reduction import Reduction, unreduced
+from understudy.tasks.sphere_structure import read_sphere
+from understudy.tasks.structure import Structure
 from understudy.tasks.symmetry import rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 
@@ -113,6 +118,13 @@ class Sphere(Task):
             )
         return array
 
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        """Students independent and uniform on the unit sphere, whatever `init` is."""
+        drawing.check_init(init, init_std)
+        return jnp.asarray(drawing.unit_rows(seeds, self.width, self.dim).reshape(-1, self.size))
+
     def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
         rows = vector.reshape(*vector.shape[:-1], self.width, self.dim)
         return TwoLayer(rows, jnp.ones(rows.shape[:-1]))
@@ -207,17 +219,53 @@ class Sphere(Task):
         """The same students and teachers by the general Gaussian calculus; its loss is twice the squared loss."""
         return Population(self.teacher, self.width, outgoing=1.0)
 
-    def reduce(self, vectors: Float[Array, "*batch P"]) -> 'tuple[Sphere, Float[Array, "*batch Q"], Span]':
-        """The same problem in the span of teachers and students: (task, flat vectors, the span).
+    def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
+        """The same problem in the span of teachers and students, which the flow never leaves.
 
-        The flow never leaves that span, so dimension min(d, n + k) is enough; the way back is `span.lift`.
+        Dimension min(d, n + k) is enough. The Hessian outside the span is not used: `outside` is None.
         """
-        batch = vectors.shape[:-1]
-        network = self.unflatten(vectors)
-        reduced, small, span = self.population.reduce(network)
+        if self.dim <= self.width + self.teacher.width:
+            return unreduced(self, vectors)
+        reduced, small, span = self.population.in_span(self.unflatten(vectors))
         task = eqx.tree_at(lambda t: t.teacher, self, reduced.teacher)
         rows = small.incoming / jnp.linalg.norm(small.incoming, axis=-1, keepdims=True)
-        return task, rows.reshape(*batch, -1), span
+
+        def lift(vector: Float[Array, " Q"], position: int | None = None) -> Float[Array, " P"]:
+            lifted = span.lift(task.unflatten(jnp.asarray(vector)).incoming, position)
+            return (lifted / jnp.linalg.norm(lifted, axis=1, keepdims=True)).ravel()
+
+        return Reduction(task, rows.reshape(*vectors.shape[:-1], -1), lift, None)
+
+    # -- meaning ------------------------------------------------------------------------------------------------------
+
+    @property
+    def lower_bound(self) -> float:
+        """Zero for ½E(f - f*)², and with more repulsion, which adds ½(r - 1)E f² ≥ 0."""
+        return 0.0 if self.kind == "squared" and float(self.repulsion) >= 1 else -np.inf
+
+    @property
+    def target_scale(self) -> float:
+        """½E f*(x)²; 1 for the correlation loss."""
+        return float(self.constant) if self.kind == "squared" else 1.0
+
+    def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
+        """What the students copy and share; see `read_sphere`."""
+        rows = np.asarray(self.flatten(parameters)).reshape(-1, self.dim)
+        if len(rows) != self.width:
+            raise ValueError(f"structure looks at one point; received {len(rows)} rows for {self.width} students.")
+        return read_sphere(rows, np.asarray(self.teacher.incoming), self.degree)
+
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons:
+        rows = np.asarray(vector).reshape(self.width, self.dim)
+        return Neurons(rows, np.ones((self.width, 1)), np.arange(self.size).reshape(rows.shape), self.activation)
+
+    def describe(self, vectors: np.ndarray) -> Described:
+        rows = vectors.reshape(len(vectors), self.width, self.dim)
+        return describe_neurons(rows, np.ones(rows.shape[:-1]), np.asarray(self.teacher.incoming))
+
+    def function_distance(self, first: TwoLayer, second: TwoLayer) -> float:
+        """½E(f(x) - g(x))² of two students of any widths."""
+        return float(Sphere(Teacher(second.incoming, second.outgoing, self.activation), first.width).loss(first))
 
 
 class SphereChart(Task):
@@ -243,6 +291,10 @@ class SphereChart(Task):
 
     def unflatten(self, vector: Float[Array, "*batch Q"]) -> Float[Array, "*batch Q"]:
         return vector
+
+    @property
+    def lower_bound(self) -> float:
+        return self.sphere.lower_bound
 
     def _ambient(self, local: Array) -> Array:
         y = local.reshape(self.sphere.width, -1)

@@ -1,15 +1,23 @@
-"""The one contract of every task: a smooth loss of a flat vector of trained parameters.
+"""The one contract of every task: a loss of a flat vector of trained parameters, and what is known about it.
 
-Dynamics and certificates see nothing else than `evaluate`: loss, gradient and Hessian at a flat vector. A task that
-knows closed forms gives them; the others get automatic differentiation from `value`.
+Fitting, dynamics, certificates and results see nothing else. They never ask what kind of task they have: they call the
+methods of `Task`, and every task answers for itself. A task must give `size`, `flatten`, `unflatten` and `value`; every
+other method has an honest default ("no structure known", "no lower bound") that a task replaces by what it knows.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from understudy.tasks import starts as drawing
+from understudy.tasks.neurons import Described, Neurons
+from understudy.tasks.reduction import Reduction, unreduced
+from understudy.tasks.structure import Structure
 
 
 class Evaluation(NamedTuple):
@@ -23,6 +31,8 @@ class Evaluation(NamedTuple):
 class Task(eqx.Module):
     """Something to minimise. Subclasses give `flatten`, `unflatten`, `size` and `value`, and closed forms if known."""
 
+    # -- parameters ---------------------------------------------------------------------------------------------------
+
     @property
     def size(self) -> int:
         """Number P of trained parameters."""
@@ -35,6 +45,23 @@ class Task(eqx.Module):
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
         """The inverse of `flatten`."""
         raise NotImplementedError
+
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        """Random starts as flat vectors, one per seed: `"gaussian"` (standard deviation `init_std`) or `"glorot"`.
+
+        A seed gives the same start whatever the other seeds are.
+        """
+        drawing.check_init(init, init_std)
+        if init == "glorot":
+            raise ValueError(
+                f"Glorot's rule needs layers, and {type(self).__name__} knows none. Use init='gaussian', or pass init= a "
+                "batch of parameters."
+            )
+        return jnp.asarray(drawing.gaussian(seeds, self.size, init_std))
+
+    # -- loss and derivatives -----------------------------------------------------------------------------------------
 
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
         """The loss at a flat vector, traceable."""
@@ -50,9 +77,34 @@ class Task(eqx.Module):
         return Evaluation(loss, gradient, jax.jacfwd(lambda v: self.value_and_gradient(v)[1])(vector))
 
     def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
-        """`evaluate` with the Hessian in single precision, for methods that look at the gradient for what is left."""
+        """`evaluate` with the Hessian in single precision, for methods that correct its errors by exact gradients."""
         loss, gradient, hessian = self.evaluate(vector)
         return Evaluation(loss, gradient, hessian.astype(jnp.float32))
+
+    def hessian_product(self, vector: Float[Array, " P"], direction: Float[Array, " P"]) -> Float[Array, " P"]:
+        """H(θ) v without the Hessian, traceable: exact, by forward differentiation of the gradient."""
+        return jax.jvp(lambda v: self.value_and_gradient(v)[1], (vector,), (direction,))[1]
+
+    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Task":
+        """The same task, made ready to be accurate at and around these points (quadrature picks its nodes here)."""
+        return self
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether loss and derivatives are exact to rounding, without truncated series or quadrature."""
+        return True
+
+    @property
+    def lower_bound(self) -> float:
+        """A lower bound of the loss that holds everywhere, or -inf if none is known."""
+        return -np.inf
+
+    @property
+    def target_scale(self) -> float:
+        """The size of the loss: E‖y‖², the loss of predicting zero, where there are targets y; 1 otherwise."""
+        return 1.0
+
+    # -- coordinates --------------------------------------------------------------------------------------------------
 
     @property
     def is_flat(self) -> bool:
@@ -75,13 +127,99 @@ class Task(eqx.Module):
         """-dq/dt along the gradient flow, in the coordinates q of a chart."""
         return self.value_and_gradient(local)[1]
 
+    # -- symmetry and reduction ---------------------------------------------------------------------------------------
+
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Directions in which a continuous symmetry moves the parameters without changing the loss, traceable."""
         return jnp.zeros((0, self.size))
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Task":
-        """The same task, made ready to be accurate at and around these points (quadrature picks its nodes here)."""
+    def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
+        """The same problem in fewer parameters, as far as it is known; see `Reduction`."""
+        return unreduced(self, vectors)
+
+    def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
+        """The Hessian's block on each direction that `reduce` has left out, traceable; empty if it leaves out none."""
+        return jnp.zeros((0, 0))
+
+    def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
+        """How many zero modes of each such block belong to continuous symmetries."""
+        return 0
+
+    # -- kinks --------------------------------------------------------------------------------------------------------
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the loss is smooth but for |z| of known functions z of the parameters; see `hidden_values`."""
+        return False
+
+    def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
+        """The z at whose zeros the loss has kinks, traceable."""
+        return jnp.zeros(0)
+
+    def gated_value(
+        self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
+    ) -> Float[Array, ""]:
+        """The loss with every |z| replaced by s·z + e: smooth, and the loss itself for gates s = sign z and e = 0."""
+        return self.value(vector)
+
+    def gated_hidden(self, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " H"]:
+        """The z of the gated loss."""
+        return self.hidden_values(vector)
+
+    def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
+        """The loss with every |z| replaced by √(z² + width²)."""
+        return self.value(vector)
+
+    def dead(self, vector: Float[Array, " P"]) -> tuple[np.ndarray, np.ndarray]:
+        """Masks over parameters (P,) and over the z (H,) of neurons that contribute nothing."""
+        return np.zeros(self.size, bool), np.zeros(np.shape(self.hidden_values(vector)), bool)
+
+    def kinks(self, parameters: Any) -> list[str]:
+        """Why the loss has no gradient or no Hessian at a point, in words; empty where it has both."""
+        return []
+
+    def kink_distance(self, vector: Float[Array, " P"] | np.ndarray) -> float:
+        """Distance to the nearest kink, to first order, or inf where none is known."""
+        return np.inf
+
+    def softened(self, noise: float) -> "Task":
+        """A task for integrators: this one with kinks that the flow would run into rounded off at the scale `noise`."""
         return self
+
+    # -- meaning ------------------------------------------------------------------------------------------------------
+
+    def structure(self, parameters: Any) -> Structure:
+        """What a point is made of; by default nothing is known about it, and its label is empty."""
+        return Structure("", (), 0.0)
+
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
+        """The point as a two-layer network, if it is one."""
+        return None
+
+    def describe(self, vectors: np.ndarray) -> Described:
+        """Named arrays worth keeping of a batch of points (weights, norms, correlations); rows of NaN are allowed."""
+        return {}
+
+    def function_distance(self, first: Any, second: Any) -> float:
+        """E‖f(x) - g(x)‖² of the functions that two parameters compute; ‖θ - θ'‖² where no function is known."""
+        gap = np.asarray(self.flatten(first)) - np.asarray(self.flatten(second))
+        return float(gap @ gap)
+
+    def for_network(self, network: Any) -> "Task | None":
+        """The same inputs, targets and cost for another network, or None if that is not possible."""
+        return None
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Y (q, q) and V (q, m) of one hidden neuron, from which the inertia of its splits follows.
+
+        Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩; see `points.splitting`.
+        """
+        raise TypeError(
+            f"Splitting is known for two-layer students under Population and Empirical tasks and for Deep ones under "
+            f"Empirical; received {type(self).__name__} with {type(self.unflatten(self.flatten(parameters))).__name__}."
+        )
+
+    # -- outside compiled code ----------------------------------------------------------------------------------------
 
     def loss(self, parameters: Any) -> Float[Array, "*batch"]:
         """The loss at `parameters`; a batch of parameters gives a batch of losses."""
@@ -107,8 +245,8 @@ DENSE_LIMIT = 12_000
 def _check_dense(size: int) -> None:
     if size > DENSE_LIMIT:
         raise ValueError(
-            f"A dense Hessian of {size} parameters would take {size**2 * 8 / 1e9:.0f} GB. Population tasks reduce to "
-            f"dimension width + teacher width without loss: use task.reduce(parameters)."
+            f"A dense Hessian of {size} parameters would take {size**2 * 8 / 1e9:.0f} GB. Use task.hessian_product, or "
+            "task.reduce(vector): Population tasks reduce to dimension width + teacher width without loss."
         )
 
 

@@ -3,6 +3,7 @@
 from understudy.theory.copy_average import copy_average as copy_average
 from understudy.theory.copy_average import copy_average_loss as copy_average_loss
 from understudy.theory.copy_average import count as count
+from understudy.theory.copy_average import predicted_loss as predicted_loss
 from understudy.theory.copy_average import rank as rank
 from understudy.theory.one_neuron import NoCriticalPointError as NoCriticalPointError
 from understudy.theory.one_neuron import one_neuron as one_neuron

@@ -17,6 +17,7 @@ from understudy import activations
 from understudy.activations import Activation
 from understudy.gaussian import hermite, interaction
 from understudy.networks import TwoLayer
+from understudy.tasks.structure import Structure
 from understudy.theory.one_neuron import OneNeuron, one_neuron
 
 
@@ -71,6 +72,22 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
         [best[size].outgoing * _mean(activation, best[size].norm) - size * unit for size in sizes] + left * [-unit]
     )
     return float(loss + np.sum(excess) ** 2 - np.sum(excess**2))
+
+
+def predicted_loss(structure: Structure) -> float | None:
+    """The loss that theory gives for the partition of a point, or None where there is no theory.
+
+    It is there for erf (Simsek et al. 2023, Eq. 17), if the groups cover every teacher.
+
+    >>> from understudy import Population, Teacher
+    >>> task = Population(Teacher.orthonormal(8), width=3)
+    >>> predicted_loss(task.structure(copy_average("erf", (1, 1, 6)))) == copy_average_loss("erf", (1, 1, 6))
+    True
+    """
+    setting, partition = structure.setting, structure.partition
+    if setting is None or partition is None or setting.activation.name != "erf" or sum(partition) != setting.teachers:
+        return None
+    return copy_average_loss(setting.activation, partition)
 
 
 def unmatched_force(activation: str | Activation, partition: Sequence[int], teachers: int) -> float:

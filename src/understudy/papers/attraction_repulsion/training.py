@@ -31,7 +31,7 @@ def train_regularised(
     with L-BFGS: their `residual` is the gradient norm there, which stays large where kinks are in the way, and their `iterations` is the
     limit that L-BFGS was given, not how many it took.
     """
-    points, losses = descend(task, task.starts(seeds, scale), steps, rate)
+    points, losses = descend(task, task.glorot_starts(seeds, scale), steps, rate)
     if best is not None:
         points = points[jnp.argsort(losses)[:best]]
     if task.size <= DENSE:

@@ -54,11 +54,4 @@ def _numbers(shape: Mapping[str, Any]) -> list[int]:
 
 def widened(task: Any, network: Any) -> Any:
     """The same task for a wider network."""
-    import understudy as us
-    from understudy.tasks import Empirical
-
-    if isinstance(task, us.Population):
-        return us.Population(task.teacher, network.width)
-    return Empirical(
-        network, task.inputs, task.targets, activation=task.activation, cost=task.cost, weights=task.weights
-    )
+    return task.for_network(network)

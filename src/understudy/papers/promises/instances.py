@@ -86,15 +86,13 @@ def _search(task: Task, cheap: Task, starts: Any, *, downhill: bool = False) -> 
 
 
 def _has_derivatives(instance: Instance, vector: np.ndarray) -> bool:
-    from understudy.tasks.regularised import Regularised
-
-    if isinstance(instance.task, Regularised):
-        hidden = np.abs(np.asarray(instance.task.hidden_values(jnp.asarray(vector))))
-        return bool(hidden.min() >= instance.shortest)
-    network = instance.task.unflatten(jnp.asarray(vector))
-    if not hasattr(network, "incoming"):
+    hidden = np.abs(np.asarray(instance.task.hidden_values(jnp.asarray(vector))))
+    if hidden.min(initial=np.inf) < instance.shortest:
+        return False
+    neurons = instance.task.neurons(vector)
+    if neurons is None:
         return True
-    norms = np.linalg.norm(np.asarray(network.incoming), axis=1)
+    norms = np.linalg.norm(neurons.incoming, axis=1)
     return bool(norms.min() >= instance.shortest and norms.max() <= instance.longest)
 
 

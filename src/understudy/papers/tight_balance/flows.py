@@ -12,7 +12,6 @@ from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance.meeting import RADII, meet
 from understudy.points.plateaus import find_plateaus
-from understudy.points.sphere_structure import label_of
 from understudy.tasks.sphere import Sphere
 
 
@@ -29,8 +28,8 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
     for i, run in follow(task, rows, options):
         found = find_plateaus(task, run)
         longest = max(found, key=lambda p: p.duration, default=None)
-        final.append(label_of(task, run.vector.reshape(2, 2)))
-        labels.append("none" if longest is None else label_of(task, longest.critical.reshape(2, 2)))
+        final.append(task.structure(run.vector.reshape(2, 2)).label)
+        labels.append("none" if longest is None else task.structure(longest.critical.reshape(2, 2)).label)
         durations.append(0.0 if longest is None else longest.duration)
         passed.append(np.nan if longest is None else longest.distance)
         if i == 0:

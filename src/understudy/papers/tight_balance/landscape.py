@@ -14,8 +14,8 @@ from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.papers.tight_balance.torus import TorusSearch, search_torus
 from understudy.points import certify
-from understudy.points.sphere_structure import label_of, orbit_key
 from understudy.tasks.sphere import Sphere
+from understudy.tasks.sphere_structure import orbit_key
 
 NAMES = {
     "2-copy": "copy",
@@ -43,7 +43,7 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             certificate = certify(task, point.rows)
             worst = max(worst, certificate.gradient_norm)
             entry = classes[degree].setdefault(
-                NAMES.get(label_of(task, point.rows), "unknown"),
+                NAMES.get(task.structure(point.rows).label, "unknown"),
                 {"count": 0, "orbits": set(), "kinds": set(), "signatures": set(), "loss": point.loss},
             )
             entry["count"] += 1
@@ -51,7 +51,9 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             entry["kinds"].add(certificate.kind)
             entry["signatures"].add((certificate.positives, certificate.zeros, certificate.index))
     four = classes[4]
-    tight = next(p for p in searches[4].points if NAMES[label_of(Sphere(np.eye(2), 2), p.rows)] == "tight-balance")
+    tight = next(
+        p for p in searches[4].points if NAMES[Sphere(np.eye(2), 2).structure(p.rows).label] == "tight-balance"
+    )
     higher = [d for d in settings["degrees"] if d > 4]
     wanted_counts = {"copy": 2, "tight-balance": 4, "balance": 2, "same copy": 2, "same balance": 2}
     kinds = {
@@ -88,7 +90,7 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
         },
         data={
             "angles": np.array([p.angles for p in points]),
-            "names": np.array([NAMES[label_of(Sphere(np.eye(2), 2), p.rows)] for p in points]),
+            "names": np.array([NAMES[Sphere(np.eye(2), 2).structure(p.rows).label] for p in points]),
             "angles6": np.array([p.angles for p in searches[6].points]) if 6 in searches else np.zeros((0, 2)),
         },
         notes=(

@@ -16,7 +16,6 @@ from understudy.dynamics import FlowOptions, follow, starts
 from understudy.papers.check import at_least, at_most, close, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
-from understudy.points.sphere_structure import sphere_structure
 from understudy.tasks.sphere import Sphere
 
 
@@ -167,7 +166,7 @@ def euclid_nonzero(settings: Settings, progress: Progress) -> Measurement:
         found = [_search_zero(task, unit_rows(rng, n, d)) for _ in range(settings["starts"])]
         zeros = [rows for norm, rows in found if norm < 1e-9]
         others = [norm for norm, _ in found if norm >= 1e-9]
-        labels |= {sphere_structure(task, us.TwoLayer(rows, np.ones(n))).label for rows in zeros}
+        labels |= {task.structure(us.TwoLayer(rows, np.ones(n))).label for rows in zeros}
         table.append((n, k, degree, min(norm for norm, _ in found), min(others, default=math.nan)))
         rows = unit_rows(rng, 2000, n, d)
         gram, to_teachers = rows @ np.swapaxes(rows, 1, 2), rows[:, :, :k]

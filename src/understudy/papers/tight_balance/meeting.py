@@ -62,7 +62,8 @@ def meet(dim: int, seeds: int, degree: int = 4, snapshots: int = 270) -> Meeting
     task = Sphere(np.eye(2, dim), 2, activation=f"hermite:{degree}")
     vectors = task.flatten(starts.uniform_sphere(task, seeds))
     if dim > 4:
-        task, vectors, _ = task.reduce(vectors)
+        reduction = task.reduce(vectors)
+        task, vectors = reduction.task, reduction.vectors
     # A pair that splits far from the teachers' plane moves at 0.5 α³: the flow must not stop before α is tiny.
     options = FlowOptions(polish=False, stop=1e-13, max_time=1e8, snapshots=np.logspace(-1, 8, snapshots).tolist())
     nearest, last, losses = np.full(seeds, np.inf), np.full(seeds, np.inf), np.zeros(seeds)

@@ -15,7 +15,6 @@ from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance import tight_pairs as theory
 from understudy.points import certify
-from understudy.points.sphere_structure import label_of
 from understudy.tasks.sphere import Sphere
 
 
@@ -61,7 +60,7 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
         near = near.reshape(20, 2, d) / np.linalg.norm(near.reshape(20, 2, d), axis=2, keepdims=True)
         options = FlowOptions(snapshots=0, polish=False)
         runs = dict(follow(task, np.concatenate([vectors, near.reshape(20, -1)]), options))
-        labels = [label_of(task, runs[i].vector.reshape(2, d)) for i in range(len(runs))]
+        labels = [task.structure(runs[i].vector.reshape(2, d)).label for i in range(len(runs))]
         # Beside tight pairs: pairs still turning toward the teachers' plane, at a speed of order α^(ρ-1).
         paired = sum(
             label in ("1-tight-pair", "1-split-pair", "1-outside-pair") for label in labels[: settings["seeds"]]
@@ -133,7 +132,7 @@ def pairs(settings: Settings, progress: Progress) -> Measurement:
             rows = theory.tight_pairs(n, k, d, degree, count)
             certificate = certify(task, rows)
             steepest.append(certificate.gradient_norm)
-            kinds.append((degree, certificate.kind, label_of(task, rows) == _pair_label(n, count)))
+            kinds.append((degree, certificate.kind, task.structure(rows).label == _pair_label(n, count)))
     endings: dict[str, dict[str, int]] = {}
     paired, certified = [], []
     for i, (n, k, d, degree) in enumerate(settings["runs"]):

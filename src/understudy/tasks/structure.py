@@ -1,21 +1,17 @@
 """What each student neuron became, and one label for the whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from understudy.networks import TwoLayer
-from understudy.tasks.population import Population
+from understudy.activations import Activation
 
 Role = Literal["copy", "average", "perturbed copy", "near average", "duplicate", "dead", "other"]
 
 EXACT = 1e-6
-"""Relative distance up to which a neuron is a copy or an average, and not near one: polished points are off by
-about 1e-14 /
-least eigenvalue, perturbed ones by 1e-2 or more."""
+"""Relative distance up to which a neuron is a copy or an average. Polished points are off by about 1e-14 / least
+eigenvalue, perturbed ones by 1e-2 or more."""
 
 
 @dataclass(frozen=True)
@@ -30,82 +26,110 @@ class Neuron:
     partner: int | None = None
 
 
+class Setting(NamedTuple):
+    """Where the theory of copies and averages applies: k orthonormal teachers with outgoing weights 1, isotropic inputs,
+    trained outgoing weights, one activation for students and teachers."""
+
+    activation: Activation
+    teachers: int
+
+
 @dataclass(frozen=True)
 class Structure:
-    """`label` of the whole, `neurons` one by one, and the largest `distance` from what the label says."""
+    """What a point is made of.
+
+    - `label` of the whole, empty if no structure is known; `neurons` one by one.
+    - `distance`: the largest distance of a neuron from what the label says.
+    - `partition`: group sizes in ascending order, if every neuron is an exact copy (1) or an average of ℓ teachers (ℓ) and
+      no two share a teacher; None otherwise. Duplicates and dead neurons do not count.
+    - `setting`: where `theory.copy_average` applies, its activation and number of teachers; None elsewhere.
+    - `predicted_loss`: what theory gives for this partition, where there is a theory. `fit` fills it in.
+    """
 
     label: str
     neurons: tuple[Neuron, ...]
     distance: float
+    partition: tuple[int, ...] | None = None
+    setting: Setting | None = None
+    predicted_loss: float | None = None
 
 
-def structure(task: Population, parameters: TwoLayer) -> Structure:
+class Pair(NamedTuple):
+    """A student and the teacher it learns from, as plain arrays.
+
+    - `w` (n, d), `a` (n, m): incoming and outgoing weights of the students; `v` (k, d), `b` (k, m): of the teachers.
+      Inputs are white: with a covariance Σ, w and v are multiplied by Σ^½.
+    - `activation`: that of the students.
+    """
+
+    w: np.ndarray
+    a: np.ndarray
+    v: np.ndarray
+    b: np.ndarray
+    activation: Activation
+
+
+def read_structure(pair: Pair, setting: Setting | None = None) -> Structure:
     """Read off a student what it copies and what it averages.
 
     A neuron is a *copy* of teacher j if w_i = ±v_j and a_i = ±b_j (for homogeneous activations: the same up to
     rescaling), an *average* of a group of ℓ ≥ 2 teachers if w_i is along Σ_{j in group} ±b_j v_j, both to a relative
     1e-6. Near misses: a *perturbed copy* has more than half of its squared length along one teacher (u_ij² > ½), a
     *near average* has no such teacher but lies mostly (u² summed > ½) in the span of two or more that all have the
-    same sign of b_j u_ij.
+    same sign of b_j u_ij. Nothing depends on how students and teachers are numbered.
     """
-    task, parameters, _ = task.reduce(parameters)
-    w = np.asarray(parameters.incoming, float)
-    a = np.asarray(parameters.outgoing, float).reshape(len(w), -1)
-    v = np.asarray(task.teacher.incoming, float)
-    b = np.asarray(task.teacher.outgoing, float).reshape(len(v), -1)
-    if task.root is not None:
-        root = np.asarray(task.root)
-        w, v = w @ root, v @ root
+    w, a, v, b, _ = pair
     neurons: list[Neuron] = []
     strength = np.linalg.norm(w, axis=1) * np.linalg.norm(a, axis=1)
     for i in range(len(w)):
         if strength[i] <= EXACT * max(strength.max(), np.abs(v).max() * np.abs(b).max()):
             neurons.append(Neuron("dead", (), 1, float(strength[i])))
             continue
-        partner = _duplicate_of(task, w, i, [j for j, n in enumerate(neurons) if n.role not in ("dead", "duplicate")])
+        partner = _duplicate_of(pair, i, [j for j, n in enumerate(neurons) if n.role not in ("dead", "duplicate")])
         if partner is not None:
             base = neurons[partner]
             neurons.append(Neuron("duplicate", base.teachers, base.sign, base.distance, partner))
             continue
-        group = [i] + [j for j in range(i + 1, len(w)) if _duplicate_of(task, w, j, [i]) is not None]
-        neurons.append(_read(task, w[i], _joint_outgoing(task, w, a, group), v, b))
-    label, distance = _label(neurons, task)
-    return Structure(label, tuple(neurons), distance)
+        group = [i] + [j for j in range(i + 1, len(w)) if _duplicate_of(pair, j, [i]) is not None]
+        neurons.append(_read(pair, w[i], _joint_outgoing(pair, group)))
+    label, distance = _label(neurons)
+    return Structure(label, tuple(neurons), distance, _partition(neurons), setting)
 
 
-def _joint_outgoing(task: Population, w: np.ndarray, a: np.ndarray, group: list[int]) -> np.ndarray:
+def _joint_outgoing(pair: Pair, group: list[int]) -> np.ndarray:
     """Outgoing weight of a neuron together with its duplicates, in units of the first one's incoming vector."""
-    degree = task.activation.homogeneity
+    w, a, degree = pair.w, pair.a, pair.activation.homogeneity
     total = np.zeros(a.shape[1])
     for j in group:
-        sign = np.sign(w[j] @ w[group[0]]) if task.activation.parity == "odd" else 1.0
+        sign = np.sign(w[j] @ w[group[0]]) if pair.activation.parity == "odd" else 1.0
         ratio = np.linalg.norm(w[j]) / np.linalg.norm(w[group[0]])
         total = total + sign * a[j] * (ratio**degree if degree is not None else 1.0)
     return total
 
 
-def _duplicate_of(task: Population, w: np.ndarray, i: int, earlier: list[int]) -> int | None:
+def _duplicate_of(pair: Pair, i: int, earlier: list[int]) -> int | None:
     for j in earlier:
-        x, y = w[i], w[j]
-        if task.activation.homogeneity is not None:
+        x, y = pair.w[i], pair.w[j]
+        if pair.activation.homogeneity is not None:
             x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
         gap = np.linalg.norm(x - y)
-        if task.activation.parity is not None:
+        if pair.activation.parity is not None:
             gap = min(gap, np.linalg.norm(x + y))
         if gap <= EXACT * np.linalg.norm(y):
             return j
     return None
 
 
-def _read(task: Population, w: np.ndarray, a: np.ndarray, v: np.ndarray, b: np.ndarray) -> Neuron:
+def _read(pair: Pair, w: np.ndarray, a: np.ndarray) -> Neuron:
+    """What a neuron with incoming vector w and joint outgoing weights a is."""
+    v, b, activation = pair.v, pair.b, pair.activation
     lengths = np.linalg.norm(v, axis=1)
     norm = np.linalg.norm(w)
     u = v @ w / (np.where(lengths > 0, lengths, 1.0) * norm)
     best = int(np.argmax(np.abs(u)))
-    flips = task.activation.parity is not None
-    sign = int(np.sign(u[best])) if flips else 1
-    outgoing_sign = sign if task.activation.parity == "odd" else 1
-    degree = task.activation.homogeneity
+    sign = int(np.sign(u[best])) if activation.parity is not None else 1
+    outgoing_sign = sign if activation.parity == "odd" else 1
+    degree = activation.homogeneity
     if degree is not None:
         direction = np.linalg.norm(w / norm - sign * v[best] / lengths[best])
         size = np.linalg.norm(a * norm**degree - outgoing_sign * b[best] * lengths[best] ** degree)
@@ -118,13 +142,13 @@ def _read(task: Population, w: np.ndarray, a: np.ndarray, v: np.ndarray, b: np.n
     if copy <= EXACT:
         return Neuron("copy", (best,), sign, float(copy))
     # Coefficients of w in the teachers: an average has equal ones on its group and zero elsewhere.
-    coefficients, *_ = np.linalg.lstsq((b[:, :1] * v).T if b.shape[1] == 1 else v.T, w, rcond=None)
+    basis = (b[:, :1] * v).T if b.shape[1] == 1 else v.T
+    coefficients, *_ = np.linalg.lstsq(basis, w, rcond=None)
     size = np.abs(coefficients).max()
     group = tuple(int(j) for j in np.flatnonzero(np.abs(coefficients) > 0.5 * size))
-    sign = int(np.sign(coefficients[group[0]]))
+    sign = 1 if coefficients[list(group)].sum() >= 0 else -1  # that of the majority, by weight
     ideal = np.zeros(len(v))
     ideal[list(group)] = sign * np.mean(np.abs(coefficients[list(group)]))
-    basis = (b[:, :1] * v).T if b.shape[1] == 1 else v.T
     average = float(np.linalg.norm(w - basis @ ideal) / norm)
     if len(group) > 1 and average <= EXACT:
         return Neuron("average", group, sign, average)
@@ -136,7 +160,16 @@ def _read(task: Population, w: np.ndarray, a: np.ndarray, v: np.ndarray, b: np.n
     return Neuron("other", group, sign, average)
 
 
-def _label(neurons: list[Neuron], task: Population) -> tuple[str, float]:
+def _partition(neurons: list[Neuron]) -> tuple[int, ...] | None:
+    """Group sizes, ascending, of exact copies and averages of disjoint groups; None for anything else."""
+    active = [n for n in neurons if n.role not in ("dead", "duplicate")]
+    used = [j for n in active for j in n.teachers]
+    if not active or len(used) != len(set(used)) or any(n.role not in ("copy", "average") for n in active):
+        return None
+    return tuple(sorted(len(n.teachers) for n in active))
+
+
+def _label(neurons: list[Neuron]) -> tuple[str, float]:
     """`3-copy-1-average`, `(1,2,5)-copy-average`, `perturbed-8-copy`, … and the distance from it."""
     active = [n for n in neurons if n.role not in ("dead", "duplicate")]
     distance = max((n.distance for n in active), default=0.0)

@@ -5,7 +5,7 @@ import pytest
 
 import understudy as us
 from understudy.points import structure
-from understudy.theory import copy_average
+from understudy.theory import copy_average, predicted_loss
 
 ERF = us.Teacher.orthonormal(8, dim=9)
 
@@ -121,3 +121,40 @@ def test_teachers_of_both_signs():
 def test_a_huge_dimension_costs_nothing():
     task = us.Population(us.Teacher.orthonormal(8, dim=100_000), width=4)
     assert structure(task, copy_average("erf", partition=(1, 1, 1, 5), dim=100_000)).label == "3-copy-1-average"
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_labels_do_not_depend_on_how_teachers_are_numbered(turn):
+    """A near average that leans away from one of the teachers, whichever number that one has."""
+    order = np.roll(np.arange(3), turn)
+    task = us.Population(us.Teacher.orthonormal(3), width=1)
+    found = structure(task, us.TwoLayer(np.array([[-0.5, 0.7, 0.7]])[:, order], [1.0]))
+    assert found.label == "perturbed-1-average"
+    assert found.neurons[0].sign == 1
+    assert sorted(order[list(found.neurons[0].teachers)]) == [1, 2]
+
+
+@pytest.mark.parametrize("partition", [(1, 1, 1, 5), (1, 2, 5), (8,), (1,) * 8])
+def test_a_structure_carries_its_partition_and_its_predicted_loss(partition):
+    task = us.Population(ERF, width=len(partition))
+    point = permuted(copy_average("erf", partition=partition, dim=9))
+    found = structure(task, point)
+    assert found.partition == tuple(sorted(partition))
+    assert predicted_loss(found) == pytest.approx(float(task.loss(point)), abs=1e-12)
+
+
+def test_partitions_that_no_theory_covers():
+    task = us.Population(ERF, width=2)
+    two_copies = structure(task, us.TwoLayer(np.eye(2, 9), [1.0, 1.0]))
+    assert two_copies.partition == (1, 1)
+    assert predicted_loss(two_copies) is None  # six teachers belong to no student
+    assert structure(task, us.TwoLayer(np.eye(2, 9) + 0.1, [1.0, 1.0])).partition is None
+    relu = us.Population(us.Teacher.orthonormal(2, activation="relu"), width=2)
+    assert predicted_loss(structure(relu, us.TwoLayer(np.eye(2), [1.0, 1.0]))) is None
+    turned = us.Population(us.Teacher(np.eye(2), [1.0, 2.0], "erf"), width=2)
+    assert structure(turned, us.TwoLayer(np.eye(2), [1.0, 2.0])).setting is None
+
+
+def test_tasks_without_a_known_structure_say_so():
+    task = us.Empirical(us.TwoLayer([[0.0]], [0.0]), [[1.0]], [1.0], activation="tanh")
+    assert structure(task, us.TwoLayer([[1.0]], [1.0])).label == ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from jaxtyping import Float
 
-from understudy.networks import TwoLayer
-from understudy.points.structure import Neuron, Role, Structure
-from understudy.tasks.sphere import Sphere
+from understudy.tasks.structure import Neuron, Role, Structure
 
 CLOSE = 1e-4
 """Distance up to which a student is what it is called. A flow that stops at a gradient norm of 1e-13 beside a degenerate point,
@@ -29,8 +28,8 @@ _ORDER = (
 )
 
 
-def sphere_structure(task: Sphere, parameters: TwoLayer) -> Structure:
-    """Read off unit students what they copy and share; the label counts the parts, as `1-copy-1-tight-pair`.
+def read_sphere(w: Float[np.ndarray, "n d"], v: Float[np.ndarray, "k d"], degree: int) -> Structure:
+    """Read off unit students w what they copy and share of unit teachers v; the label counts the parts, as `1-copy-1-tight-pair`.
 
     - *copy*: w = ±v_j (+ only, for odd degrees); *same-copy*: several students copy one teacher.
     - *average*: equal shares of two or more teachers; *same-average*: several students at one average.
@@ -42,8 +41,7 @@ def sphere_structure(task: Sphere, parameters: TwoLayer) -> Structure:
     - *idle*: orthogonal to every teacher that no other student copies, so that no force acts on it (ρ > 2).
     - *other*: none of these.
     """
-    w, v = np.asarray(parameters.incoming, float), np.asarray(task.teacher.incoming, float)
-    reader = _Reader(w, v, even=task.degree % 2 == 0)
+    reader = _Reader(w, v, even=degree % 2 == 0)
     parts = reader.parts()
     counts = Counter(name for name, _ in parts)
     label = "-".join(f"{counts[name]}-{name}" for name in _ORDER if counts[name])
@@ -158,11 +156,6 @@ class _Reader:
             return Neuron("duplicate", (best,), sign, gap, members[0])
         roles: dict[str, Role] = {"copy": "copy", "same-copy": "copy", "average": "average", "same-average": "average"}
         return Neuron(roles.get(name, "other"), (best,), sign, gap)
-
-
-def label_of(task: Sphere, rows: np.ndarray) -> str:
-    """The label of unit rows (n, d)."""
-    return sphere_structure(task, TwoLayer(rows, np.ones(len(rows)))).label
 
 
 def orbit_key(rows: np.ndarray) -> tuple[float, ...]:

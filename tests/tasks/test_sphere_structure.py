@@ -5,8 +5,8 @@ import pytest
 
 import understudy as us
 from understudy.papers.tight_balance import tight_pairs as theory
-from understudy.points.sphere_structure import orbit_key, sphere_structure
 from understudy.tasks.sphere import Sphere
+from understudy.tasks.sphere_structure import orbit_key
 
 HALF = 0.5**0.5
 
@@ -32,7 +32,7 @@ def at(*degrees):
     ],
 )
 def test_two_students_in_the_plane(rows, label):
-    assert sphere_structure(Sphere(np.eye(2), 2), us.TwoLayer(rows, np.ones(2))).label == label
+    assert Sphere(np.eye(2), 2).structure(us.TwoLayer(rows, np.ones(2))).label == label
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_two_students_in_the_plane(rows, label):
 )
 def test_more_dimensions(rows, k, label):
     task = Sphere(np.eye(k, rows.shape[1]), len(rows))
-    assert sphere_structure(task, us.TwoLayer(rows, np.ones(len(rows)))).label == label
+    assert task.structure(us.TwoLayer(rows, np.ones(len(rows)))).label == label
 
 
 def test_signs_count_for_odd_degrees():
     rows = -np.eye(2)
     task = Sphere(np.eye(2), 2, activation="hermite:3")
-    assert sphere_structure(task, us.TwoLayer(rows, np.ones(2))).label == "2-other"
+    assert task.structure(us.TwoLayer(rows, np.ones(2))).label == "2-other"
 
 
 def test_neurons_say_what_they_share():
-    found = sphere_structure(Sphere(np.eye(2), 2), us.TwoLayer(at(0, 180), np.ones(2)))
+    found = Sphere(np.eye(2), 2).structure(us.TwoLayer(at(0, 180), np.ones(2)))
     assert [n.role for n in found.neurons] == ["copy", "duplicate"]
     assert found.neurons[1].partner == 0
     assert found.distance < 1e-15

@@ -1,0 +1,70 @@
+"""Two-layer networks as plain arrays: what structures, flat directions and tables of results read."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from understudy.activations import Activation
+
+Described = dict[str, tuple[tuple[str, ...], np.ndarray]]
+"""For each name: the names of the axes after the first, which counts points, and the array."""
+
+
+class Neurons(NamedTuple):
+    """The hidden neurons f(x) = Σ_i a_i σ(w_i·x) behind a flat vector.
+
+    - `incoming` (n, d), `outgoing` (n, m): w_i and a_i. One output gives m = 1.
+    - `layout` (n, q): positions of neuron i's trained weights in the flat vector, incoming weights first. q is d + m, or d
+      if the outgoing weights are fixed.
+    - `activation`: σ.
+    """
+
+    incoming: Float[np.ndarray, "n d"]
+    outgoing: Float[np.ndarray, "n m"]
+    layout: Int[np.ndarray, "n q"]
+    activation: Activation
+
+    @property
+    def width(self) -> int:
+        """Number n of neurons."""
+        return self.incoming.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Number d of incoming weights per neuron."""
+        return self.incoming.shape[1]
+
+    @property
+    def trained_outputs(self) -> int:
+        """Number of trained outgoing weights per neuron: m, or 0 if they are fixed."""
+        return self.layout.shape[1] - self.dim
+
+
+def describe_neurons(
+    incoming: np.ndarray,
+    outgoing: np.ndarray,
+    teacher: np.ndarray | None = None,
+    root: np.ndarray | None = None,
+) -> Described:
+    """Weights, norms and correlations of a batch of two-layer networks, in NumPy; NaN stays NaN.
+
+    `order_parameters` computes the same for differentiable use. Correlations of a zero vector are 0. `root`: square root
+    of the input covariance, under which norms and correlations are taken.
+    """
+    seen = incoming if root is None else incoming @ root
+    norms = np.linalg.norm(seen, axis=-1)
+    unit = seen / np.where(norms > 0, norms, 1.0)[..., None]
+    output = ("output",) if outgoing.ndim > 2 else ()
+    found: Described = {
+        "incoming": (("student", "dim"), incoming),
+        "outgoing": (("student", *output), outgoing),
+        "norm": (("student",), norms),
+    }
+    if teacher is not None:
+        v = teacher if root is None else teacher @ root
+        lengths = np.linalg.norm(v, axis=-1)
+        directions = v / np.where(lengths > 0, lengths, 1.0)[:, None]
+        found["student_teacher"] = (("student", "teacher"), unit @ directions.T)
+    found["student_student"] = (("student", "student_2"), unit @ np.swapaxes(unit, -1, -2))
+    return found
