@@ -30,6 +30,7 @@ ROOMS = [
     "sweeps",
     "experiments",
     "plots",
+    "torch",
     "papers",
     "commands",
     "cli",

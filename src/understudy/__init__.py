@@ -43,6 +43,7 @@ _ROOMS = (
     "sweeps",
     "tasks",
     "theory",
+    "torch",
 )
 
 if TYPE_CHECKING:

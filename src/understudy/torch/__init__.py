@@ -1,0 +1,10 @@
+"""PyTorch networks: report what is redundant, compress, merge, compare and grow. `import understudy.torch as ut`; JAX is not imported."""
+
+from understudy.torch.compress import compress as compress
+from understudy.torch.files import BadFileError as BadFileError
+from understudy.torch.files import load as load
+from understudy.torch.files import load_state as load_state
+from understudy.torch.files import save as save
+from understudy.torch.result import Compressed as Compressed
+from understudy.torch.result import CompressionReport as CompressionReport
+from understudy.torch.tune import distill as distill

@@ -1,0 +1,108 @@
+"""Data in any usual form as batches: tensors, arrays, pairs of inputs and labels, datasets and loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+BATCH = 256
+
+
+@dataclass
+class Sample:
+    """Inputs kept in memory, on the model's device and in its type, and labels if there are any."""
+
+    inputs: torch.Tensor
+    labels: torch.Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, chosen: torch.Tensor) -> Sample:
+        """Some of the inputs."""
+        return Sample(self.inputs[chosen], None if self.labels is None else self.labels[chosen])
+
+    def batches(self, size: int = BATCH) -> Iterator[torch.Tensor]:
+        """The inputs, batch by batch."""
+        return iter(self.inputs.split(size))
+
+
+def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
+    """Device and floating type of a model's parameters."""
+    for tensor in model.parameters():
+        if tensor.is_floating_point():
+            return tensor.device, tensor.dtype
+    return torch.device("cpu"), torch.float32
+
+
+def stream(data: Any, model: nn.Module) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
+    """Pairs of a batch of inputs and its labels (or None), ready for the model."""
+    device, dtype = home(model)
+    empty = True
+    for item in _items(data):
+        pair = list(item) if isinstance(item, tuple | list) else [item]
+        if not pair:
+            continue
+        x = torch.as_tensor(pair[0])
+        if not len(x):
+            continue
+        x = x.to(device=device, dtype=dtype) if x.is_floating_point() else x.to(device)
+        if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+            raise ValueError("data: some inputs are not finite (NaN or infinity). Remove them first.")
+        y = torch.as_tensor(pair[1]).to(device) if len(pair) > 1 else None
+        empty = False
+        yield x, y
+    if empty:
+        raise ValueError(
+            "data: there are no inputs in it. Give a loader, a dataset or a tensor with at least one input."
+        )
+
+
+def gather(data: Any, model: nn.Module, limit: int) -> Sample:
+    """The first `limit` inputs in memory."""
+    inputs: list[torch.Tensor] = []
+    labels: list[torch.Tensor | None] = []
+    count = 0
+    for x, y in stream(data, model):
+        room = limit - count
+        inputs.append(x[:room])
+        labels.append(None if y is None else y[:room])
+        count += len(inputs[-1])
+        if count >= limit:
+            break
+    known = [y for y in labels if y is not None]
+    return Sample(torch.cat(inputs), torch.cat(known) if len(known) == len(labels) else None)
+
+
+def _items(data: Any) -> Iterable[Any]:
+    if isinstance(data, np.ndarray):
+        data = _float(data)
+    if isinstance(data, torch.Tensor):
+        return data.split(BATCH)
+    if (
+        isinstance(data, tuple | list)
+        and len(data) == 2
+        and all(isinstance(d, np.ndarray | torch.Tensor) for d in data)
+    ):
+        x, y = (_float(d) if isinstance(d, np.ndarray) else d for d in data)
+        if x.ndim >= y.ndim and len(x) != len(y):
+            raise ValueError(f"data: {len(x)} inputs and {len(y)} labels. Give one label per input.")
+        return zip(x.split(BATCH), y.split(BATCH), strict=True)
+    if isinstance(data, Dataset) and not isinstance(data, DataLoader):
+        return DataLoader(data, batch_size=BATCH)
+    if isinstance(data, Iterable):
+        return data
+    raise TypeError(
+        f"data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received {type(data).__name__}."
+    )
+
+
+def _float(array: np.ndarray) -> torch.Tensor:
+    """Float64 arrays would clash with float32 models; whole numbers stay."""
+    return torch.from_numpy(np.ascontiguousarray(array.astype(np.float32) if array.dtype.kind == "f" else array))

@@ -1,0 +1,125 @@
+"""Narrow and check a model in place: parameters are cut along the axes that a space indexes, layer attributes follow."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.conv import _ConvNd
+from torch.utils import _pytree as pytree
+
+from understudy.torch.graph import Graph, Slot
+
+
+def duplicate(model: nn.Module) -> nn.Module:
+    """A copy that shares nothing. Copying exported programs makes PyTorch warn about itself; that is left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return copy.deepcopy(model)
+
+
+def get_tensor(model: nn.Module, name: str) -> torch.Tensor:
+    """A parameter or buffer by its name."""
+    path, _, leaf = name.rpartition(".")
+    return getattr(model.get_submodule(path), leaf)
+
+
+def set_tensor(model: nn.Module, name: str, value: torch.Tensor) -> None:
+    """Replace a parameter or buffer by another of any shape, and let the layer's attributes follow."""
+    path, _, leaf = name.rpartition(".")
+    module = model.get_submodule(path)
+    old = getattr(module, leaf)
+    value = value.detach().to(old.dtype).to(old.device).contiguous()
+    if isinstance(old, nn.Parameter):
+        setattr(module, leaf, nn.Parameter(value, requires_grad=old.requires_grad))
+    else:
+        module._buffers[leaf] = value
+    follow_shape(module)
+
+
+def follow_shape(module: nn.Module) -> None:
+    """Attributes such as `in_features` say what the weights are."""
+    if isinstance(module, nn.Linear):
+        module.out_features, module.in_features = module.weight.shape
+    elif isinstance(module, _ConvNd):
+        if module.groups > 1:  # depthwise: the only kind with groups that is ever cut
+            module.groups = module.weight.shape[0]
+        module.out_channels, module.in_channels = module.weight.shape[0], module.weight.shape[1] * module.groups
+    elif isinstance(module, _BatchNorm) and module.running_mean is not None:
+        module.num_features = module.running_mean.shape[0]
+    elif isinstance(module, nn.PReLU):
+        module.num_parameters = module.weight.shape[0]
+
+
+def cut(model: nn.Module, graph: Graph, kept: Mapping[int, torch.Tensor]) -> None:
+    """Keep only these neurons (space → indices) in `model`, in place."""
+    touched: dict[str, list[Slot]] = {}
+    for slot in graph.slots:
+        if any(space in kept for space, _ in slot.layout):
+            touched.setdefault(slot.name, []).append(slot)
+    for name, slots in touched.items():
+        value = get_tensor(model, name)
+        for slot in slots:
+            value = value.index_select(slot.axis, graph.entries(slot.layout, kept).to(value.device))
+        set_tensor(model, name, value)
+
+
+def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> None:
+    """Remove a neuron of every space on trial; freeze those where the outputs are not those of a silenced neuron.
+
+    Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same outputs: if not, the
+    model's own code depends on the width in a way that the trace has not understood. `model` is changed and restored.
+    """
+    tensors = {slot.name: get_tensor(model, slot.name) for slot in graph.slots}
+    for space in graph.free:
+        if space.size < 2:
+            continue
+        gone = space.size // 2
+        reason = None
+        try:
+            for call in graph.readers(space.index):
+                assert call.inputs is not None
+                weight = tensors[call.weight].detach().clone()
+                weight[:, graph.owners(call.inputs, space.index).to(weight.device) == gone] = 0
+                set_tensor(model, call.weight, weight)
+            wanted = _run(model, example)
+            _restore(model, tensors)
+            cut(model, graph, {space.index: torch.tensor([i for i in range(space.size) if i != gone])})
+            found = _run(model, example)
+            if not _close(wanted, found):
+                reason = "the model's code uses their number in a way that was not understood"
+        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
+            reason = f"the model's code fails with another width: {str(error).splitlines()[0][:120]}"
+        finally:
+            _restore(model, tensors)
+        space.frozen = reason
+
+
+def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
+    with torch.no_grad():
+        return [leaf for leaf in pytree.tree_leaves(model(*example)) if isinstance(leaf, torch.Tensor)]
+
+
+def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    for name, tensor in tensors.items():
+        path, _, leaf = name.rpartition(".")
+        module = model.get_submodule(path)
+        (module._parameters if isinstance(tensor, nn.Parameter) else module._buffers)[leaf] = tensor  # type: ignore[assignment]
+        follow_shape(module)
+
+
+def _close(one: Iterable[torch.Tensor], other: Iterable[torch.Tensor]) -> bool:
+    one, other = list(one), list(other)
+    if len(one) != len(other):
+        return False
+    for a, b in zip(one, other, strict=True):
+        if a.shape != b.shape:
+            return False
+        if a.is_floating_point() and (a - b).abs().max() > 1e-3 * a.abs().max() + 1e-6:
+            return False
+    return True

@@ -1,0 +1,100 @@
+"""What a network consists of, for surgery: spaces of neurons, and the parameters and calls that index them.
+
+A *space* is a set of neurons whose number can change: the outputs of a Linear or Conv layer. BatchNorm, activations, pooling and dropout
+keep the space; residual sums couple two spaces into one; concatenation puts spaces side by side; flattening repeats
+each neuron once per position. A *layout* is the tuple of (space, repeats) that describes one axis of a tensor or a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+Layout = tuple[tuple[int, int], ...]
+"""One axis: (space, number of consecutive entries of each neuron), one pair per concatenated part."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An axis of a parameter or buffer that is indexed by neurons."""
+
+    name: str
+    axis: int
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of a Linear or Conv layer: what it reads and what it makes.
+
+    `mean`: the running mean of a BatchNorm that follows at once; it can absorb a constant where the layer has no bias.
+    """
+
+    kind: str
+    path: str
+    weight: str
+    bias: str | None
+    inputs: Layout | None
+    outputs: Layout
+    input_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] | str = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    mean: str | None = None
+
+
+@dataclass
+class Space:
+    """Neurons that are kept or removed together; `frozen` says why they cannot be, or is None."""
+
+    index: int
+    size: int
+    path: str
+    frozen: str | None = None
+
+
+@dataclass
+class Graph:
+    """The spaces of a network, the parameter axes they index, and the Linear and Conv calls in order of execution."""
+
+    spaces: dict[int, Space]
+    slots: list[Slot]
+    calls: list[Call]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def free(self) -> list[Space]:
+        """Spaces whose width can change, in order of execution."""
+        return [space for space in self.spaces.values() if space.frozen is None]
+
+    def readers(self, space: int) -> list[Call]:
+        """Calls that read these neurons."""
+        return [call for call in self.calls if call.inputs and any(part == space for part, _ in call.inputs)]
+
+    def makers(self, space: int) -> list[Call]:
+        """Calls that make these neurons."""
+        return [call for call in self.calls if any(part == space for part, _ in call.outputs)]
+
+    def entries(self, layout: Layout, kept: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        """The entries of an axis that belong to the kept neurons; spaces that are not named stay whole."""
+        start, parts = 0, []
+        for space, repeats in layout:
+            size = self.spaces[space].size
+            chosen = kept.get(space, torch.arange(size))
+            parts.append((start + chosen[:, None] * repeats + torch.arange(repeats)).flatten())
+            start += size * repeats
+        return torch.cat(parts)
+
+    def owners(self, layout: Layout, space: int) -> torch.Tensor:
+        """For each entry of an axis the neuron of `space` it belongs to, or -1."""
+        parts = [
+            torch.arange(self.spaces[part].size).repeat_interleave(repeats)
+            if part == space
+            else torch.full((self.spaces[part].size * repeats,), -1)
+            for part, repeats in layout
+        ]
+        return torch.cat(parts)

@@ -1,0 +1,161 @@
+"""Which neurons to keep: backward elimination and pivoted QR on second moments.
+
+The error of a layer that reads the features of a set K of neurons, with its weights refitted, is
+
+    E(K) = Σ t² - C_Kᵀ (G_KK)⁻¹ C_K.
+
+With P = (G_KK)⁻¹ and W = P C_K, leaving out the block b of one neuron raises it by tr W_bᵀ (P_bb)⁻¹ W_b. Backward elimination
+leaves out the cheapest neuron, updates P and W, and repeats (Reeves 1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+RIDGE = 1e-3
+"""Ridge of the elimination, for features of unit size: small samples would otherwise decide by noise."""
+
+EXACT_RIDGE, EXACT = 1e-10, 1e-8
+"""Neurons whose removal costs at most the share EXACT of the readers' scatter leave first, with a ridge that lets copies cost nothing."""
+
+ONE_BY_ONE = 600
+"""Features up to which neurons leave one by one. Above, a 32nd of the rest leaves at a time, but never two that could replace each other:"""
+
+RELATED = 0.1
+"""the largest squared partial correlation, P_ij² / (P_ii P_jj), of two neurons that leave together."""
+
+
+@dataclass
+class Reader:
+    """One layer that reads the neurons: G and C scaled to unit diagonal, and the neuron of each feature (-1: none)."""
+
+    gram: torch.Tensor
+    cross: torch.Tensor
+    owners: torch.Tensor
+    scale: float
+
+
+def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, scatter: float) -> Reader:
+    """Scale features to unit size and shorten C to as many columns as it has rank at most."""
+    size = gram.diagonal().sqrt()
+    size = torch.where(size > 1e-12 * size.max().clamp(min=1e-300), size, torch.inf)
+    gram = gram / size[:, None] / size[None, :]
+    cross = cross / size[:, None]
+    if cross.shape[1] > cross.shape[0]:
+        cross = torch.linalg.qr(cross.T, mode="r")[1].T  # the same inner products of rows
+    gram.diagonal()[torch.isinf(size)] = 1.0
+    return Reader(gram, cross, owners, scatter)
+
+
+def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[list[int], list[float]]:
+    """Neurons in the order in which they leave, and the error after each: a share of the readers' scatter, summed.
+
+    All but `least` leave: those that cost nothing first, then one by one (many at a time where there are many features).
+
+    >>> copies = make_reader(torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 1, dtype=torch.float64), torch.arange(2), 1.0)
+    >>> eliminate([copies], 2)[0]
+    [0]
+    """
+    alive = torch.ones(neurons, dtype=torch.bool)
+    order: list[int] = []
+    errors: list[float] = []
+    for ridge, most in ((EXACT_RIDGE, EXACT), (RIDGE, float("inf"))):
+        states = [_State(reader, neurons, alive, ridge) for reader in readers]
+        while len(order) < neurons - least:
+            costs = torch.stack([state.costs() for state in states]).sum(0)
+            costs[~alive] = torch.inf
+            leaving = [i for i in _cheapest(states, costs, neurons - len(order), least) if float(costs[i]) <= most]
+            if not leaving:
+                break
+            for neuron in leaving:
+                errors.append((errors[-1] if errors else 0.0) + max(float(costs[neuron]), 0.0))
+                order.append(neuron)
+                alive[neuron] = False
+            for state in states:
+                state.remove(leaving)
+    return order, errors
+
+
+def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: int) -> list[int]:
+    """The neurons that leave next: the cheapest one, and with many features others that are hardly related to it."""
+    if max(state.size for state in states) <= ONE_BY_ONE:
+        return [int(costs.argmin())]
+    count = min(max(1, left // 32), left - least)
+    candidates = torch.topk(costs, min(2 * count, left), largest=False).indices
+    related = torch.stack([state.relations(candidates) for state in states]).amax(0) > RELATED
+    chosen: list[int] = []
+    for i in range(len(candidates)):
+        if len(chosen) < count and not bool(related[i, chosen].any()):
+            chosen.append(i)
+    return candidates[chosen].tolist()
+
+
+class _State:
+    """Inverse and weights of one reader on the neurons that are left. Features that left have zeros until they are dropped."""
+
+    def __init__(self, reader: Reader, neurons: int, alive: torch.Tensor, ridge: float) -> None:
+        self.neurons, self.scale = neurons, reader.scale
+        kept = torch.nonzero((reader.owners < 0) | alive[reader.owners]).flatten()
+        self.owners = reader.owners[kept]
+        gram = reader.gram[kept][:, kept]
+        gram.diagonal().add_(ridge)
+        self.inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
+        self.weights = self.inverse @ reader.cross[kept]
+
+    @property
+    def size(self) -> int:
+        return len(self.owners)
+
+    def costs(self) -> torch.Tensor:
+        """tr W_bᵀ (P_bb)⁻¹ W_b of every neuron, over the scatter of the outputs."""
+        costs = torch.zeros(self.neurons, dtype=torch.float64)
+        mine = torch.nonzero(self.owners >= 0).flatten()
+        if not len(mine):
+            return costs
+        names, counts = torch.unique(self.owners[mine], return_counts=True)
+        if int(counts.max()) == 1:
+            found = (self.weights[mine] ** 2).sum(1) / self.inverse.diagonal()[mine]
+            return costs.index_put((self.owners[mine],), found) / self.scale
+        order = mine[torch.argsort(self.owners[mine], stable=True)]
+        for width in counts.unique().tolist():
+            chosen = names[counts == width]
+            rows = order[torch.isin(self.owners[order], chosen)].view(len(chosen), width)
+            blocks = self.inverse[rows[:, :, None], rows[:, None, :]]
+            weights = self.weights[rows]
+            costs[chosen] = (weights * torch.linalg.solve(blocks, weights)).sum((1, 2))
+        return costs / self.scale
+
+    def relations(self, candidates: torch.Tensor) -> torch.Tensor:
+        """Largest squared partial correlation between features of two candidates."""
+        place = torch.full((self.neurons,), -1)
+        place[candidates] = torch.arange(len(candidates))
+        places = torch.where(self.owners >= 0, place[self.owners], -1)
+        rows = torch.nonzero(places >= 0).flatten()
+        part = self.inverse[rows][:, rows]
+        squares = part**2 / part.diagonal()[:, None] / part.diagonal()[None, :]
+        pairs = places[rows][:, None] * len(candidates) + places[rows][None, :]
+        found = torch.zeros(len(candidates) ** 2, dtype=torch.float64)
+        return found.scatter_reduce(0, pairs.flatten(), squares.flatten(), "amax").view(len(candidates), -1)
+
+    def remove(self, leaving: list[int]) -> None:
+        """Leave these neurons out: P ← P - P_:b (P_bb)⁻¹ P_b:, and W likewise."""
+        gone = torch.nonzero(torch.isin(self.owners, torch.tensor(leaving))).flatten()
+        if not len(gone):
+            return
+        tall = self.inverse[:, gone].clone()
+        solved = torch.linalg.solve(tall[gone], torch.cat([tall.T, self.weights[gone]], dim=1))
+        self.inverse.addmm_(tall, solved[:, : len(tall)], alpha=-1)
+        self.weights.addmm_(tall, solved[:, len(tall) :], alpha=-1)
+        self.owners = self.owners.clone()
+        self.owners[gone] = LEFT
+        if int((self.owners == LEFT).sum()) * 4 > self.size:
+            stay = torch.nonzero(self.owners != LEFT).flatten()
+            self.inverse, self.weights = self.inverse[stay][:, stay], self.weights[stay]
+            self.owners = self.owners[stay]
+
+
+LEFT = -2
+"""The owner of features of neurons that have left; -1 is that of features no neuron of this space owns."""

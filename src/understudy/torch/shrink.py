@@ -1,0 +1,161 @@
+"""Narrow a network to given widths with data: choose neurons, cut, refit what follows, layer after layer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from understudy.torch.batches import Sample
+from understudy.torch.edit import cut, duplicate, get_tensor, set_tensor
+from understudy.torch.graph import Call, Graph
+from understudy.torch.moments import Moments, collect
+from understudy.torch.refit import refit
+from understudy.torch.select import Reader, eliminate, make_reader
+
+Chooser = Callable[[list[Reader], int, int], list[int]]
+
+
+@dataclass
+class Halves:
+    """Inputs to fit on, and inputs to choose the ridge on."""
+
+    fit: Sample
+    check: Sample
+
+    @staticmethod
+    def of(sample: Sample) -> Halves:
+        """Every fifth input checks; fewer than five inputs check nothing."""
+        fifth = torch.arange(len(sample)) % 5 == 4
+        return Halves(sample.take(~fifth), sample.take(fifth))
+
+
+def by_elimination(readers: list[Reader], neurons: int, width: int) -> list[int]:
+    """The neurons that backward elimination leaves."""
+    gone = set(eliminate(readers, neurons, width)[0])
+    return [i for i in range(neurons) if i not in gone]
+
+
+def shrink(
+    original: nn.Module,
+    graph: Graph,
+    sample: Sample,
+    widths: Mapping[int, int],
+    *,
+    choose: Chooser = by_elimination,
+    again: bool = True,
+) -> tuple[nn.Module, Graph, dict[int, torch.Tensor]]:
+    """A narrower copy of `original` (space → width), its graph, and which neurons were kept.
+
+    `again`: refit what follows; otherwise the weights that stay are left as they are.
+    """
+    current, graph = duplicate(original), copy.deepcopy(graph)
+    halves = Halves.of(sample)
+    kept: dict[int, torch.Tensor] = {}
+    changed = False
+    for call in list(graph.calls):
+        waiting = [s for s in dict.fromkeys(s for s, _ in call.inputs or ()) if s in widths and s not in kept]
+        known = None  # moments of this call that are still right, and which of its features are left
+        for space in waiting:
+            size = graph.spaces[space].size
+            kept[space] = torch.arange(size)
+            if widths[space] >= size:
+                continue
+            readers = graph.readers(space)
+            fit, check = _moments(original, current, readers, halves, kept)
+            views = [_reader(graph, c, space, _total(fit, check, c)) for c in readers]
+            kept[space] = torch.tensor(choose(views, size, widths[space]))
+            assert call.inputs is not None
+            columns = graph.entries(call.inputs, {space: kept[space]})
+            known = (fit, check, columns) if len(waiting) == 1 else None
+            cut(current, graph, {space: kept[space]})
+            graph.spaces[space].size = len(kept[space])
+            changed = True
+        if changed and again:
+            _refit(original, current, call, halves, kept, known)
+    return current, graph, kept
+
+
+def _moments(
+    original: nn.Module, current: nn.Module, calls: list[Call], halves: Halves, kept: Mapping[int, torch.Tensor]
+) -> tuple[dict[str, Moments], dict[str, Moments]]:
+    """Moments over both sets; of outputs that are cut already only those that stay."""
+    total = len(halves.fit) + len(halves.check)
+    found = []
+    for sample in (halves.fit, halves.check):
+        moments = collect(original, current, calls, list(sample.batches()) if len(sample) else [], total=total)
+        for call in calls:
+            ((made, _),) = call.outputs
+            if made in kept and call.weight in moments:
+                moments[call.weight] = moments[call.weight].take_outputs(kept[made])
+        found.append(moments)
+    return found[0], found[1]
+
+
+def _total(fit: dict[str, Moments], check: dict[str, Moments], call: Call) -> Moments:
+    return fit[call.weight] + check[call.weight] if call.weight in check else fit[call.weight]
+
+
+def _reader(graph: Graph, call: Call, space: int, moments: Moments) -> Reader:
+    """A layer as the selection sees it; the constant counts where the layer has a bias or a BatchNorm after it."""
+    assert call.inputs is not None
+    owners = graph.owners(call.inputs, space)
+    owners = owners.repeat_interleave((moments.gram.shape[0] - 1) // len(owners))
+    last = len(owners) + 1 if _constant(call) else len(owners)
+    owners = torch.cat([owners, torch.tensor([-1])])[:last]
+    return make_reader(moments.gram[:last, :last], moments.cross[:last], owners, moments.scatter())
+
+
+def _constant(call: Call) -> bool:
+    return call.bias is not None or call.mean is not None
+
+
+def _refit(
+    original: nn.Module,
+    current: nn.Module,
+    call: Call,
+    halves: Halves,
+    kept: Mapping[int, torch.Tensor],
+    known: tuple[dict[str, Moments], dict[str, Moments], torch.Tensor] | None,
+) -> None:
+    """New weights for one call; `known` are its moments over more features, and those of them that are left."""
+    weight = get_tensor(current, call.weight)
+    rows = weight.detach().flatten(1).to("cpu", torch.float64)
+    bias = torch.zeros(len(rows), dtype=torch.float64)
+    if call.bias is not None:
+        bias = get_tensor(current, call.bias).detach().to("cpu", torch.float64)
+    if known is None:
+        fit, check = _moments(original, current, [call], halves, kept)
+        columns = torch.arange(rows.shape[1])
+    else:
+        fit, check, columns = known
+        patch = rows.shape[1] // len(columns)
+        columns = (columns[:, None] * patch + torch.arange(patch)).flatten()
+    moments = fit[call.weight]
+    nothing = Moments.zero(*moments.cross.shape)
+    start = torch.cat([rows, bias[:, None]], dim=1)
+    fitted, _ = refit(moments, check.get(call.weight, nothing), start, columns, _constant(call))
+    set_tensor(current, call.weight, fitted[:, :-1].reshape(weight.shape))
+    if call.bias is not None:
+        set_tensor(current, call.bias, fitted[:, -1])
+    elif call.mean is not None:
+        mean = get_tensor(current, call.mean)
+        set_tensor(current, call.mean, mean.to("cpu", torch.float64) - fitted[:, -1])
+
+
+def error_curves(model: nn.Module, graph: Graph, halves: Halves) -> dict[int, list[float]]:
+    """For each free space the error without training when k = 1, 2, … of its neurons stay, all other layers being whole.
+
+    The error is what the layers that read it cannot fit, as a share of the scatter of their outputs, summed over them; it is 0 for all neurons.
+    """
+    curves = {}
+    for space in graph.free:
+        readers = graph.readers(space.index)
+        fit, check = _moments(model, model, readers, halves, {})
+        views = [_reader(graph, c, space.index, _total(fit, check, c)) for c in readers]
+        errors = eliminate(views, space.size, 1)[1]
+        curves[space.index] = [*reversed(errors), 0.0]
+    return curves

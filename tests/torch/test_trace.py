@@ -1,0 +1,69 @@
+"""Spaces of neurons: found in chains, branches and concatenations, coupled where sums couple them, frozen with a reason elsewhere."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import small_networks as nets  # noqa: E402
+
+from understudy.torch.edit import cut  # noqa: E402
+from understudy.torch.model import prepare  # noqa: E402
+
+
+def spaces(model, *example):
+    _, graph, _ = prepare(model, example=example)
+    free = {space.path: space.size for space in graph.free}
+    return free, {space.path: space.frozen for space in graph.spaces.values() if space.frozen}
+
+
+def test_a_chain_has_a_space_per_hidden_layer():
+    free, frozen = spaces(nets.seeded(nets.mlp, 4, 8, 6, 2), torch.ones(3, 4))
+    assert free == {"0": 8, "2": 6}
+    assert frozen == {"4": "they are the model's outputs"}
+
+
+def test_convolutions_pooling_and_flattening():
+    assert spaces(nets.seeded(nets.Vgg), nets.images(3))[0] == {"conv1": 8, "conv2": 12, "fc1": 16}
+
+
+def test_residual_sums_couple_widths():
+    free, _ = spaces(nets.seeded(nets.ResNet), nets.images(3))
+    blocks = {f"stages.{s}.{b}.conv1": w for s, w in ((0, 6), (1, 8)) for b in (0, 1)}
+    assert free == {"conv1": 6, **blocks, "stages.1.0.downsample.0": 8}
+
+
+def test_concatenation_and_depthwise():
+    assert spaces(nets.seeded(nets.Dense), nets.images(3))[0] == {"first": 6, "second": 4, "last": 7}
+    assert spaces(nets.seeded(nets.Sequence), torch.randn(3, 4, 9))[0] == {"conv": 6, "token": 7}
+
+
+def test_what_cannot_be_narrowed_is_named_and_the_rest_is_not():
+    free, frozen = spaces(nets.seeded(nets.Odd), nets.images(3, 8))
+    assert free == {"extra": 5}
+    assert "fails with another width" in frozen["fixed"]
+    assert "attention" in frozen["after"]
+    assert frozen["free"] == "the weights shared.weight are used twice"
+    assert "decide" in frozen["decides"]
+    assert "layer_norm in norm" in frozen["normed"]
+
+
+@pytest.mark.parametrize(
+    ("make", "example"),
+    [(nets.Vgg, nets.images(4)), (nets.ResNet, nets.images(4)), (nets.Dense, nets.images(4)), (nets.Sequence, torch.randn(4, 4, 9))],
+    ids=["vgg", "resnet", "dense", "sequence"],
+)  # fmt: skip
+def test_cutting_all_spaces_is_silencing_neurons(make, example):
+    """Remove neuron 0 of every space: the outputs are those with all weights zero that read it."""
+    model, graph, _ = prepare(nets.seeded(make), example=example)
+    silenced, _, _ = prepare(model, example=example)
+    with torch.no_grad():
+        for call in graph.calls:
+            for space in graph.free:
+                if call.inputs and any(part == space.index for part, _ in call.inputs):
+                    weight = silenced.get_parameter(call.weight)
+                    weight[:, graph.owners(call.inputs, space.index) == 0] = 0
+        cut(model, graph, {space.index: torch.arange(1, space.size) for space in graph.free})
+        torch.testing.assert_close(model(example), silenced(example), rtol=1e-4, atol=1e-5)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            assert (module.out_features, module.in_features) == tuple(module.weight.shape)
