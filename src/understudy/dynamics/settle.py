@@ -169,7 +169,7 @@ def _settle_smooth(task: Task, point: np.ndarray, iterations: int) -> Settled:
 class _ActiveSet:
     """The state of the method: point, loss, z, which of them are pinned, and their slopes."""
 
-    def __init__(self, task: Any, point: np.ndarray, width: float):
+    def __init__(self, task: Task, point: np.ndarray, width: float):
         self.task, self.point = task, point
         self.moving = np.ones(len(point), bool)
         loss, hidden = _loss_and_hidden(task, jnp.asarray(point))
