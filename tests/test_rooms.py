@@ -16,6 +16,8 @@ ROOMS = [
     "tasks",
     "dynamics",
     "points",
+    "proofs",
+    "certifying",
     "theory",
     "surgery",
     "alignment",

@@ -24,7 +24,7 @@ _HOMES = {
     "Teacher": "understudy.networks",
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
-    "certify": "understudy.points",
+    "certify": "understudy.certifying",
     "fit": "understudy.fitting",
     "interaction": "understudy.gaussian",
 }
@@ -38,6 +38,7 @@ _ROOMS = (
     "networks",
     "plots",
     "points",
+    "proofs",
     "regularised",
     "surgery",
     "sweeps",
@@ -53,12 +54,12 @@ if TYPE_CHECKING:
     from understudy import layers as layers
     from understudy import points as points
     from understudy import tasks as tasks
+    from understudy.certifying import certify as certify
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep
     from understudy.networks import Teacher as Teacher
     from understudy.networks import TwoLayer as TwoLayer
-    from understudy.points import certify as certify
     from understudy.tasks import Empirical as Empirical
     from understudy.tasks import Population as Population
     from understudy.tasks import Regularised as Regularised

@@ -33,6 +33,7 @@ class Certificate:
     - `way_down`: lower losses through a neuron without outgoing weight, or signs of them; `higher_order`: evidence of
       the test along zero modes, where one was needed.
     - `evidence`: the reasoning, in words; `method`: `"dense"` or `"matrix-free"`.
+    - `proof`: what ball arithmetic proved of the point, if that was asked for; see `understudy.proofs`.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Certificate:
     multiplicities: np.ndarray = field(repr=False)
     higher_order: HigherOrder | None = None
     way_down: WayDown | None = None
+    proof: Any = None
 
 
 @eqx.filter_jit

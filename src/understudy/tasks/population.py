@@ -19,6 +19,7 @@ from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import Teacher, TwoLayer
 from understudy.tasks import split_terms
 from understudy.tasks import starts as drawing
+from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
 from understudy.tasks.reduction import Reduction, unreduced
@@ -201,6 +202,20 @@ class Population(Task):
         norms = np.linalg.norm(w if self.root is None else w @ np.asarray(self.root), axis=1)
         short = np.flatnonzero(norms <= _SHORT * max(norms.max(), 1.0))
         return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
+
+    def exact_form(self) -> ExactForm:
+        if self.root is not None:
+            raise NoExactFormError("Proofs take isotropic inputs; this task has a covariance.")
+        b, fixed = np.asarray(self.teacher.outgoing), self.fixed_outgoing
+        return ExactForm(
+            loss="population",
+            activation=name_of(self.activation),
+            teacher_activation=name_of(self.teacher.activation),
+            incoming=np.asarray(self.teacher.incoming),
+            outgoing=b.reshape(len(b), -1),
+            width=self.width,
+            fixed_outgoing=None if fixed is None else np.asarray(fixed).reshape(self.width, -1),
+        )
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from understudy import activations
 from understudy.activations import Activation, Polynomial
 from understudy.networks import Teacher, TwoLayer
 from understudy.tasks import starts as drawing
+from understudy.tasks.exact_form import ExactForm, name_of
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.population import Population
 from understudy.tasks.reduction import Reduction, unreduced
@@ -159,6 +160,20 @@ class Sphere(Task):
         if self.dim < self.teacher.width + 2:
             return radial
         return jnp.concatenate([radial, rotation_tangents(x, self.teacher.incoming, 0)])
+
+    def exact_form(self) -> ExactForm:
+        name = name_of(self.activation)
+        return ExactForm(
+            loss="sphere",
+            activation=name,
+            teacher_activation=name,
+            incoming=np.asarray(self.teacher.incoming),
+            outgoing=np.ones((self.teacher.width, 1)),
+            width=self.width,
+            fixed_outgoing=np.ones((self.width, 1)),
+            repulsion=float(self.repulsion),
+            with_constant=self.kind == "squared",
+        )
 
     def euclidean_gradient(self, vector: Float[Array, " P"]) -> Float[Array, "n d"]:
         """A = ρ r (WWᵀ)^∘(ρ-1) W - ρ (WVᵀ)^∘(ρ-1) V, before projection (Ottlik, Section 2.1), at unit rows."""

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.tasks import starts as drawing
+from understudy.tasks.exact_form import ExactForm, NoExactFormError
 from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.structure import Structure
@@ -217,6 +218,12 @@ class Task(eqx.Module):
         raise TypeError(
             f"Splitting is known for two-layer students under Population and Empirical tasks and for Deep ones under "
             f"Empirical; received {type(self).__name__} with {type(self.unflatten(self.flatten(parameters))).__name__}."
+        )
+
+    def exact_form(self) -> ExactForm:
+        """The loss in exact terms, for `understudy.proofs`; NoExactFormError says why a task has none."""
+        raise NoExactFormError(
+            f"{type(self).__name__} has no exact form: proofs are for the population losses of named activations."
         )
 
     # -- outside compiled code ----------------------------------------------------------------------------------------

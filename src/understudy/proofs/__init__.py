@@ -1,0 +1,9 @@
+"""Theorems about critical points, by ball arithmetic: existence, nature and loss, in files that a second program checks."""
+
+from understudy.proofs.proof import BadProofFileError as BadProofFileError
+from understudy.proofs.proof import NoProof as NoProof
+from understudy.proofs.proof import Proof as Proof
+from understudy.proofs.proof import load as load
+from understudy.proofs.prove import prove as prove
+from understudy.proofs.verify import Verification as Verification
+from understudy.proofs.verify import verify as verify

@@ -1,0 +1,1 @@
+"""A second program that checks proof files: its own reading, formulas and algorithms, on ball arithmetic alone."""

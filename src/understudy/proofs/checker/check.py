@@ -1,0 +1,244 @@
+"""Checks the theorem of a proof file from its numbers alone, or says why it does not hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, arb_mat, ctx
+
+from understudy.proofs.checker.energy import Energy, energy
+from understudy.proofs.checker.interactions import Refused
+from understudy.proofs.checker.jets import Ball
+from understudy.proofs.checker.linear import bumped, invertible, newton_step, signs
+
+BITS = 224
+RESCALED = {"relu": 1, "abs": 1, "linear": 1, "quadratic": 2, "hermite:1": 1}
+"""σ(c x) = c^p σ(x) for c > 0."""
+
+
+def check(content: dict[str, Any]) -> None:
+    """Raise `Refused` unless existence, uniqueness, inertia, kind and loss are as the content says."""
+    with ctx.workprec(BITS):
+        _Checker(content).run()
+
+
+class _Checker:
+    def __init__(self, content: dict[str, Any]):
+        self.content, self.problem = content, content["problem"]
+        self.frame, self.shares = content["frame"], content["shares"]
+        k, d = len(self.problem["teacher_incoming"]), len(self.problem["teacher_incoming"][0])
+        self.rank, self.extra, self.outside = (self.frame[key] for key in ("rank", "extra", "outside"))
+        if min(self.rank, self.extra, self.outside) < 0 or self.rank + self.extra + self.outside != d:
+            raise Refused(f"the frame has {self.rank} + {self.extra} + {self.outside} directions of {d}")
+        if len(self.problem["teacher_outgoing"]) != k:
+            raise Refused("the teacher's incoming and outgoing weights do not match")
+        self.dim = self.rank + self.extra
+        self.wide = self.dim + (self.outside > 0)
+        # With a further coordinate that every neuron leaves at zero, its block of the Hessian is that of all directions outside.
+        rows = _teachers(self.problem["teacher_incoming"], self.frame)
+        self.teachers = [_column([*row, *[arb(0)] * (self.wide - self.rank)]) for row in rows]
+        fixed = self.problem["fixed_outgoing"]
+        self.trained = 0 if fixed is not None else len(self.problem["teacher_outgoing"][0])
+        self.width = self.problem["width"] if self.shares is None else max(self.shares["neuron"]) + 1
+        center = content["center"]
+        if len(center) != self.width or any(len(row) != self.dim + self.trained for row in center):
+            raise Refused("the center's shape does not fit the problem")
+        if self.problem["loss"] == "sphere" and fixed != [[1.0]] * self.width:
+            raise Refused("on the sphere every outgoing weight is 1")
+        if self.problem["loss"] != "sphere" and (self.problem["repulsion"] != 1 or not self.problem["with_constant"]):
+            raise Refused("a population loss has no factor on its repulsion, and its constant")
+        self.center = [_exact(x) for row in center for x in row]
+        self.radius, self.error = _exact(content["radius"]), _exact(content["error"])
+
+    def run(self) -> None:
+        if not (self.radius > self.error and self.error >= 0):
+            raise Refused("the error is not below the radius")
+        zero = self._zero()
+        inertia = self._inertia()
+        claimed = tuple(self.content["inertia"][key] for key in ("negative", "zero", "positive"))
+        if inertia != claimed:
+            raise Refused(f"the inertia is {inertia}, and the file says {claimed}")
+        kind = "strict saddle" if inertia[2] else "strict maximum"
+        if inertia[0] == 0:
+            kind = "strict minimum" if self.shares is None else "minimum"
+        if kind != self.content["kind"]:
+            raise Refused(f"the point is a {kind}, and the file says {self.content['kind']!r}")
+        low, high = (_exact(self.content["loss"][key]) for key in ("lower", "upper"))
+        if not (zero.loss >= low and zero.loss <= high):
+            raise Refused("the loss is not shown to be between the bounds")
+
+    def _energy(self, x: list[Ball]) -> Energy:
+        step = self.dim + self.trained
+        rows = [x[i : i + step] for i in range(0, len(x), step)]
+        students = [[*row[: self.dim], *[arb(0)] * (self.wide - self.dim)] for row in rows]
+        fixed = self.problem["fixed_outgoing"]
+        weights = [[arb(a) for a in row] for row in fixed] if fixed is not None else [row[self.dim :] for row in rows]
+        return energy(self.problem, self.teachers, [_column(s) for s in students], weights)
+
+    def _zero(self) -> Energy:
+        """One zero of ∇L across the symmetries in the box, within the error; returns the energy there."""
+        box = [c + arb(0, self.radius.abs_upper()) for c in self.center]
+        base = self._symmetries(self.center)
+        _independent(base, self._symmetries(box))
+        jacobian = bumped(self._inside(self._energy(box)), base)
+        residual = self._keep(self._energy(self.center).gradient)
+        step = newton_step(jacobian, residual)
+        if step is None or not all(abs(s) < self.error for s in step):
+            raise Refused("no critical point is shown to be within the error, and alone within the radius")
+        return self._energy([c + arb(0, self.error.abs_upper()) for c in self.center])
+
+    def _symmetries(self, x: list[Ball]) -> list[list[Ball]]:
+        """Directions of rescalings and of rotations beyond the teachers' span."""
+        step, sphere = self.dim + self.trained, self.problem["loss"] == "sphere"
+        degree, found = RESCALED.get(self.problem["activation"]), []
+        students = len(x) // step
+        if sphere or (self.trained and degree is not None):
+            for i in range(students):
+                t = [arb(0)] * len(x)
+                for c in range(step):
+                    t[i * step + c] = x[i * step + c] * (1 if c < self.dim else -int(degree or 0))
+                found.append(t)
+        for b in range(self.rank, self.dim):
+            for a in range(self.rank, b):
+                t = [arb(0)] * len(x)
+                for i in range(students):
+                    t[i * step + a], t[i * step + b] = x[i * step + b], -x[i * step + a]
+                found.append(t)
+        return found
+
+    def _inertia(self) -> tuple[int, int, int]:
+        box = [c + arb(0, self.radius.abs_upper()) for c in self.center]
+        center, flat = self.center, []
+        if self.shares is not None:
+            box, center, flat = self._spread(box), self._spread(self.center), self._flat()
+        here = self._energy(box)
+        known = [*self._symmetries(center), *flat]
+        _independent(known, [*self._symmetries(box), *flat])
+        inside = signs(bumped(self._inside(here), known))
+        across: tuple[int, int] | None = (0, 0)
+        if self.outside:
+            beyond = self._beyond(center)
+            _independent(beyond, self._beyond(box))
+            across = signs(bumped(self._across(here), beyond))
+        if inside is None or across is None:
+            raise Refused("an eigenvalue of the Hessian cannot be told from zero")
+        radial = self.problem["width"] if self.problem["loss"] == "sphere" else 0
+        return (
+            inside[0] + self.outside * across[0],
+            len(known) - radial + self.outside * self.extra,
+            inside[1] - len(known) + self.outside * (across[1] - self.extra),
+        )
+
+    def _beyond(self, x: list[Ball]) -> list[list[Ball]]:
+        """Each coordinate beyond the teachers' span, of all students: a rotation out of the frame moves along it."""
+        step = self.dim + self.trained
+        return [x[c::step] for c in range(self.rank, self.dim)]
+
+    def _spread(self, x: list[Ball]) -> list[Ball]:
+        """The parameters of all students from those of the merged ones."""
+        self._check_shares()
+        step, result = self.dim + 1, []
+        for neuron, sign, share in zip(*(self.shares[key] for key in ("neuron", "sign", "share")), strict=True):
+            row = x[neuron * step : (neuron + 1) * step]
+            parity = self._parity() if sign < 0 else 1
+            result += [sign * w for w in row[:-1]] + [row[-1] * _exact(share) * parity]
+        return result
+
+    def _flat(self) -> list[list[Ball]]:
+        step, found, neurons = self.dim + 1, [], self.shares["neuron"]
+        for i, neuron in enumerate(neurons):
+            first = neurons.index(neuron)
+            if first < i:
+                t = [arb(0)] * (len(neurons) * step)
+                for member, direction in ((i, 1), (first, -1)):
+                    flipped = self.shares["sign"][member] < 0
+                    t[member * step + self.dim] = arb(direction * (self._parity() if flipped else 1))
+                found.append(t)
+        return found
+
+    def _check_shares(self) -> None:
+        neurons, share = self.shares["neuron"], [Fraction(s) for s in self.shares["share"]]
+        lengths = {len(self.shares[key]) for key in ("neuron", "sign", "share")}
+        if lengths != {self.problem["width"]} or self.trained != 1 or set(neurons) != set(range(self.width)):
+            raise Refused("the shares do not fit the problem")
+        if any(sum(s for s, c in zip(share, neurons, strict=True) if c == neuron) != 1 for neuron in set(neurons)):
+            raise Refused("the shares of a neuron do not sum to 1")
+        if any(s not in (1, -1) for s in self.shares["sign"]) or (-1 in self.shares["sign"] and not self._parity()):
+            raise Refused("the signs of shares do not fit the activation")
+
+    def _parity(self) -> int:
+        kind, _, degree = self.problem["activation"].partition(":")
+        if kind == "hermite":
+            return -1 if int(degree) % 2 else 1
+        return {"erf": -1, "tanh": -1, "linear": -1, "abs": 1, "quadratic": 1}.get(kind, 0)
+
+    def _keep(self, row: list[Ball]) -> list[Ball]:
+        """Without the further coordinate of each student."""
+        step = self.wide + self.trained
+        return [x for i, x in enumerate(row) if i % step < self.dim or i % step >= self.wide]
+
+    def _inside(self, here: Energy) -> Any:
+        return arb_mat(self._keep([self._keep(row) for row in here.hessian]))
+
+    def _across(self, here: Energy) -> Any:
+        at = range(self.dim, len(here.gradient), self.wide + self.trained)
+        return arb_mat([[here.hessian[i][j] for j in at] for i in at])
+
+
+def _teachers(incoming: list[list[float]], frame: dict[str, Any]) -> list[list[Ball]]:
+    """The teachers' coordinates in the frame's basis of their span."""
+    rows = [[Fraction(x) for x in row] for row in incoming]
+    if frame["basis"] == "coordinates":
+        used = [c for c in range(len(rows[0])) if any(row[c] for row in rows)]
+        if len(used) != frame["rank"]:
+            raise Refused(f"teachers use {len(used)} coordinates, and the file says {frame['rank']}")
+        return [[arb(float(row[c])) for c in used] for row in rows]
+    if frame["basis"] != "gram-schmidt":
+        raise Refused(f"unknown basis {frame['basis']!r}")
+    basis: list[list[Ball]] = []
+    for position, row in enumerate(rows):
+        if _rank(rows[: position + 1]) > len(basis):
+            rest = [arb(float(x)) for x in row]
+            for b in basis:
+                along = _dots(rest, b)
+                rest = [x - along * y for x, y in zip(rest, b, strict=True)]
+            length = _dots(rest, rest).sqrt()
+            basis.append([x / length for x in rest])
+    if len(basis) != frame["rank"]:
+        raise Refused(f"the teachers span {len(basis)} dimensions, and the file says {frame['rank']}")
+    return [[_dots([arb(float(x)) for x in row], b) for b in basis] for row in rows]
+
+
+def _rank(rows: list[list[Fraction]]) -> int:
+    rows, rank = [list(row) for row in rows], 0
+    for c in range(len(rows[0])):
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][c]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for r in range(rank + 1, len(rows)):
+            factor = rows[r][c] / rows[rank][c]
+            rows[r] = [x - factor * y for x, y in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+def _independent(base: list[list[Ball]], moved: list[list[Ball]]) -> None:
+    """Refuse unless both families are independent, by the invertibility of their inner products."""
+    if base and not invertible(arb_mat([[_dots(s, t) for t in base] for s in moved])):
+        raise Refused("directions of symmetries or shares are not independent")
+
+
+def _exact(text: str) -> Ball:
+    """A decimal as a ball."""
+    value = Fraction(text)
+    return arb(value.numerator) / value.denominator
+
+
+def _dots(a: list[Ball], b: list[Ball]) -> Ball:
+    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
+
+
+def _column(entries: list[Ball]) -> Any:
+    return arb_mat(len(entries), 1, entries)

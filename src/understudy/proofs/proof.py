@@ -1,0 +1,168 @@
+"""What was proved of a point, as an object, in words, and as a file that `verify` checks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.files import canonical_json, write_json
+from understudy.proofs.frame import Frame
+from understudy.proofs.shares import Shares
+from understudy.proofs.words import statement
+from understudy.tasks.exact_form import ExactForm
+
+FORMAT = "understudy proof, version 1"
+
+
+class BadProofFileError(ValueError):
+    """A file that holds no proof, or one that was changed."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A theorem about one critical point.
+
+    - `kind`: `"strict minimum"`, `"minimum"` (with flat directions along shares of outgoing weights), `"strict saddle"` or
+      `"strict maximum"`; `index`, `zeros`, `positives`: the Hessian's inertia, with every zero along a known flat set.
+    - `center`, `radius`, `error`: the box center ± radius holds exactly one critical point across the symmetries, within
+      `error` of the center. Decimals, each an exact number. `frame` says what the coordinates are.
+    - `lower`, `upper`: the critical point's loss is between these decimals.
+    - `shares`: where students share one incoming vector, their parts; the center then has one neuron for each group.
+    - `distance`: how far (largest difference of a coordinate) the center is from the point given.
+    """
+
+    form: ExactForm
+    frame: Frame
+    center: tuple[tuple[str, ...], ...]
+    radius: str
+    error: str
+    index: int
+    zeros: int
+    positives: int
+    lower: str
+    upper: str
+    shares: Shares | None = None
+    distance: float = field(default=0.0, compare=False)
+    holds: bool = field(default=True, init=False)
+
+    @property
+    def kind(self) -> str:
+        """The nature of the critical point."""
+        if self.index == 0:
+            return "minimum" if self.shares else "strict minimum"
+        return "strict saddle" if self.positives else "strict maximum"
+
+    @property
+    def loss(self) -> float:
+        """The middle of the loss's enclosure."""
+        return float((Fraction(self.lower) + Fraction(self.upper)) / 2)
+
+    @property
+    def statement(self) -> str:
+        """The theorem, in words."""
+        return statement(self)
+
+    def content(self) -> dict[str, Any]:
+        """All that the file holds, but its hash."""
+        form, frame = self.form, self.frame
+        fixed = form.fixed_outgoing
+        problem = {
+            "loss": form.loss,
+            "activation": form.activation,
+            "teacher_activation": form.teacher_activation,
+            "teacher_incoming": form.incoming.tolist(),
+            "teacher_outgoing": form.outgoing.tolist(),
+            "width": form.width,
+            "fixed_outgoing": None if fixed is None else fixed.tolist(),
+            "repulsion": form.repulsion,
+            "with_constant": form.with_constant,
+        }
+        shares = None
+        if self.shares is not None:
+            shares = {"neuron": self.shares.neuron, "sign": self.shares.sign, "share": self.shares.share}
+        return {
+            "format": FORMAT,
+            "statement": self.statement,
+            "problem": problem,
+            "frame": {"basis": frame.basis, "rank": frame.rank, "extra": frame.extra, "outside": frame.outside},
+            "center": self.center,
+            "radius": self.radius,
+            "error": self.error,
+            "shares": shares,
+            "kind": self.kind,
+            "inertia": {"negative": self.index, "zero": self.zeros, "positive": self.positives},
+            "loss": {"lower": self.lower, "upper": self.upper},
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file that `understudy.proofs.verify` checks."""
+        content = self.content()
+        return write_json(path, {**content, "sha256": digest(content)})
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+@dataclass(frozen=True)
+class NoProof:
+    """No theorem, and why: `reason` says which step failed."""
+
+    reason: str
+    holds: bool = field(default=False, init=False)
+
+    @property
+    def statement(self) -> str:
+        """The failure, in words."""
+        return f"Not proved: {self.reason}."
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+def digest(content: dict[str, Any]) -> str:
+    """SHA-256 of the file's content."""
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def load(path: str | Path) -> Proof:
+    """The proof in a file, without checking it; `verify` does."""
+    try:
+        content = json.loads(Path(path).read_text())
+        problem, frame, shares = content["problem"], content["frame"], content["shares"]
+        fixed = problem["fixed_outgoing"]
+        form = ExactForm(
+            loss=problem["loss"],
+            activation=problem["activation"],
+            teacher_activation=problem["teacher_activation"],
+            incoming=np.array(problem["teacher_incoming"], float),
+            outgoing=np.array(problem["teacher_outgoing"], float),
+            width=problem["width"],
+            fixed_outgoing=None if fixed is None else np.array(fixed, float),
+            repulsion=problem["repulsion"],
+            with_constant=problem["with_constant"],
+        )
+        return Proof(
+            form=form,
+            frame=Frame(**frame),
+            center=tuple(tuple(row) for row in content["center"]),
+            radius=content["radius"],
+            error=content["error"],
+            index=content["inertia"]["negative"],
+            zeros=content["inertia"]["zero"],
+            positives=content["inertia"]["positive"],
+            lower=content["loss"]["lower"],
+            upper=content["loss"]["upper"],
+            shares=None if shares is None else Shares(*(tuple(shares[key]) for key in ("neuron", "sign", "share"))),
+        )
+    except OSError as error:
+        raise BadProofFileError(f"Cannot read {path}: {error.strerror}.") from None
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise BadProofFileError(
+            f"{path} is not a proof that `Proof.save` or `understudy certify --proof --out` wrote: {error!r}."
+        ) from None
