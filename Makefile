@@ -14,8 +14,11 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	$(BIN)/understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results/demo
 
+# On Python 3.12 and later coverage costs next to nothing; before, about a third more time. `make test COVERAGE=` leaves it out.
+COVERAGE = --cov --cov-report=term
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m "not thorough"
+	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
+	$(BIN)/python -m pytest -n 2 -m "not thorough" $(COVERAGE)
 
 thorough: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m thorough

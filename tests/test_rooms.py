@@ -1,9 +1,12 @@
 """Imports go one way: a room uses only rooms that stand before it in this list."""
 
 import ast
+import doctest
 from pathlib import Path
 
 import pytest
+
+import understudy
 
 SOURCE = Path(__file__).parent.parent / "src" / "understudy"
 ROOMS = [
@@ -45,14 +48,47 @@ def room_of(path):
 
 
 def imported(path):
-    """Rooms that a file imports, also inside its functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Rooms that a file imports, also inside its functions and in the examples of its docstrings."""
+    source = path.read_text()
+    yield from _imported(ast.parse(source))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+            examples = doctest.DocTestParser().get_examples(text)
+            yield from _imported(ast.parse("".join(example.source for example in examples)))
+
+
+def _imported(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "understudy":
-            yield from (alias.name for alias in node.names)
+            yield from (_home(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("understudy."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("understudy."))
+            for alias in node.names:
+                if alias.name == "understudy":
+                    yield from _used(tree, alias.asname or alias.name)
+                elif alias.name.startswith("understudy."):
+                    yield alias.name.split(".")[1]
+
+
+def _used(tree, package):
+    """The rooms of what is taken from the package as an attribute: `us.fit` is of `fitting`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == package:
+            yield _home(node.attr)
+
+
+def _home(name):
+    home = understudy._HOMES.get(name, f"understudy.{name}")
+    return home.removeprefix("understudy.").split(".")[0]
+
+
+def test_what_is_taken_from_the_package_is_seen(tmp_path):
+    file = tmp_path / "file.py"
+    file.write_text("def f():\n    '''\n    >>> import understudy as us\n    >>> us.fit\n    '''\n")
+    assert list(imported(file)) == ["fitting"]
+    file.write_text("import understudy as us\nus.theory.one_neuron, us.certify\n")
+    assert sorted(imported(file)) == ["points", "theory"]
 
 
 def test_every_room_is_listed():

@@ -49,11 +49,19 @@ _ROOMS = (
 
 if TYPE_CHECKING:
     from understudy import activations as activations
+    from understudy import alignment as alignment
     from understudy import dynamics as dynamics
+    from understudy import experiments as experiments
     from understudy import gaussian as gaussian
     from understudy import layers as layers
+    from understudy import networks as networks
+    from understudy import plots as plots
     from understudy import points as points
+    from understudy import regularised as regularised
+    from understudy import surgery as surgery
+    from understudy import sweeps as sweeps
     from understudy import tasks as tasks
+    from understudy import theory as theory
     from understudy.certifying import certify as certify
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]

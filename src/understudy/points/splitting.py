@@ -125,7 +125,7 @@ def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) 
 
     >>> import understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2, activation="softplus"), width=1)
-    >>> point = us.theory.one_neuron("softplus", 2).parameters()
+    >>> point = us.TwoLayer([[0.460676510611, 0.460676510611]], [2.167918288896])  # the optimal neuron
     >>> split_matrices(task, point, 0).scenario
     'iii'
     """

@@ -325,7 +325,7 @@ def graded_eigenvalues(matrix: np.ndarray) -> np.ndarray:
     relative to the largest.
 
     >>> graded_eigenvalues(np.array([[1e16, 1e6], [1e6, 1.0]])).round(12).tolist()
-    [0.9999, 1.00000000000001e+16]
+    [0.9999, 1e+16]
     """
     a = np.array((matrix + matrix.T) / 2)
     size = len(a)

@@ -1,0 +1,34 @@
+"""The package as it is installed: what it offers, with types for those who check theirs."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import understudy
+
+SOURCE = Path(understudy.__file__)
+
+
+def type_block():
+    """The imports that only a type checker sees."""
+    for node in ast.parse(SOURCE.read_text()).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return node.body
+    raise AssertionError("no type block")
+
+
+def test_the_type_block_lists_all_that_the_package_offers():
+    listed = {alias.asname for node in type_block() for alias in node.names}
+    assert listed == set(dir(understudy)) - {"__version__"}
+
+
+def test_all_that_the_package_offers_exists_and_lives_where_the_type_block_says():
+    for node in type_block():
+        for alias in node.names:
+            offered = getattr(understudy, alias.name)
+            home = importlib.import_module(node.module)
+            assert getattr(home, alias.name) is offered
+
+
+def test_types_are_shipped():
+    assert (SOURCE.parent / "py.typed").exists()
