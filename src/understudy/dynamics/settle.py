@@ -17,6 +17,7 @@ crossed.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
