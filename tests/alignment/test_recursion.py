@@ -13,8 +13,9 @@ RNG = np.random.default_rng(0)
 
 def autodiff(network, x, y):
     def cost(shifts):
+        h = x
         for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
-            z = (x if l == 1 else h) @ w.T
+            z = h @ w.T
             z = z + jnp.broadcast_to(b, z.shape) + shifts[l - 1]
             h = z if l == network.depth else jax.nn.relu(z)
         return 0.5 * jnp.sum((y - h) ** 2)

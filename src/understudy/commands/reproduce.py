@@ -13,6 +13,7 @@ from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from understudy.papers.result import Result
     from understudy.papers.runner import Event, Run

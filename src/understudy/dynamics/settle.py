@@ -17,7 +17,6 @@ crossed.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import equinox as eqx
 import jax

@@ -36,7 +36,7 @@ TERMS: tuple[tuple[float, int, int], ...] = (
 )
 
 
-Stacked = tuple[Float[Array, "9 *shape"], Float[Array, "9 *shape"], Float[Array, "9 *shape"]]
+Stacked = tuple[Float[Array, " 9 *shape"], Float[Array, " 9 *shape"], Float[Array, " 9 *shape"]]
 _ORDERS = np.array([i for _, i, _ in TERMS]), np.array([j for _, _, j in TERMS])
 
 

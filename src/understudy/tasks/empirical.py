@@ -43,7 +43,7 @@ class Empirical(Task):
     """
 
     inputs: Float[Array, "N d"]
-    targets: Float[Array, "N *m"]
+    targets: Float[Array, " N *m"]
     weights: Float[Array, " N"]
     activation: Activation = eqx.field(static=True)
     cost: Cost = eqx.field(static=True)
