@@ -25,7 +25,11 @@ def test_the_type_block_lists_all_that_the_package_offers():
 def test_all_that_the_package_offers_exists_and_lives_where_the_type_block_says():
     for node in type_block():
         for alias in node.names:
-            offered = getattr(understudy, alias.name)
+            try:
+                offered = getattr(understudy, alias.name)
+            except ModuleNotFoundError as error:  # a room of an optional package that is not installed
+                assert not str(error.name).startswith("understudy")
+                continue
             home = importlib.import_module(node.module)
             assert getattr(home, alias.name) is offered
 

@@ -57,11 +57,13 @@ if TYPE_CHECKING:
     from understudy import networks as networks
     from understudy import plots as plots
     from understudy import points as points
+    from understudy import proofs as proofs
     from understudy import regularised as regularised
     from understudy import surgery as surgery
     from understudy import sweeps as sweeps
     from understudy import tasks as tasks
     from understudy import theory as theory
+    from understudy import torch as torch
     from understudy.certifying import certify as certify
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
