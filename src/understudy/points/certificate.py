@@ -84,7 +84,7 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
 
     >>> import understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2), width=2)
-    >>> us.certify(task, us.TwoLayer([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).kind
+    >>> certify(task, us.TwoLayer([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).kind
     'minimum'
     """
     vector = task.flatten(parameters)
