@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
 
-from understudy.cli import app
-from understudy.commands.sources import read_result
 from understudy.network_files import BadNetworkError, read_data, read_network
 from understudy.store import Store
 
@@ -36,27 +33,6 @@ def test_where_no_run_has_a_loss_none_is_best(tmp_path):
     with pytest.raises(BadNetworkError, match=r"no best run: the losses of its seeds \[0, 1\].*--seed"):
         read_network(file)
     assert read_network(file, 1).configuration["seed"] == 1
-
-
-def test_weights_in_a_span_are_no_weights_of_the_input(tmp_path):
-    assert read_network(stored(tmp_path, [0.1], dim=2)).network.dim == 2
-    file = stored(tmp_path, [0.1], dim=100)
-    with pytest.raises(BadNetworkError, match=r"input dimension 100 .* in the 2 dimensions .* --dim 2 or less"):
-        read_network(file)
-    assert read_network(file, in_span=True).network.dim == 2
-
-
-@pytest.mark.parametrize("command", ["merge", "layers"])
-def test_commands_that_need_weights_of_the_input_refuse_others(command, tmp_path):
-    done = CliRunner().invoke(app, [command, str(stored(tmp_path, [0.1], dim=100))])
-    assert done.exit_code == 2
-    assert "--dim 2 or less" in done.output
-
-
-def test_splitting_needs_no_weights_of_the_input(tmp_path):
-    file = stored(tmp_path, [0.1], dim=100, teacher=1, student=1, outgoing="trained")
-    teacher, student, _ = read_result(file, None)
-    assert teacher.dim == student.dim == 2
 
 
 def test_a_damaged_archive_or_another_file_is_explained(tmp_path):

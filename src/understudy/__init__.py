@@ -27,6 +27,7 @@ _HOMES = {
     "certify": "understudy.certifying",
     "fit": "understudy.fitting",
     "interaction": "understudy.gaussian",
+    "open": "understudy.experiments",
 }
 _ROOMS = (
     "activations",
@@ -40,6 +41,7 @@ _ROOMS = (
     "points",
     "proofs",
     "regularised",
+    "results",
     "surgery",
     "sweeps",
     "tasks",
@@ -59,12 +61,14 @@ if TYPE_CHECKING:
     from understudy import points as points
     from understudy import proofs as proofs
     from understudy import regularised as regularised
+    from understudy import results as results
     from understudy import surgery as surgery
     from understudy import sweeps as sweeps
     from understudy import tasks as tasks
     from understudy import theory as theory
     from understudy import torch as torch
     from understudy.certifying import certify as certify
+    from understudy.experiments import open as open
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep

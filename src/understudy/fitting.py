@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax.numpy as jnp
 
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import follow
-from understudy.dynamics.trajectory import FlowOptions, Trajectory
-from understudy.points import Certificate, Group, Structure, certify, group_runs
+from understudy.dynamics.trajectory import FlowOptions
+from understudy.points import Structure, certify
 from understudy.points.certificate import certify_in_span
+from understudy.results.runs import Run as Run
+from understudy.results.runs import Runs as Runs
 from understudy.tasks.starts import seed_numbers
 from understudy.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class Run:
-    """One seed: where it ended, what that point is, and how it got there.
+class FitProgress:
+    """How far `fit` is: runs finished of `total`, steps of the lanes now running, and the furthest time reached."""
 
-    `parameters` are those of the task (in its full dimension); `trajectory` is the flow's own record in flat vectors of
-    `flow_task`, the task the flow was followed in (reduced to the span of teachers and students where that is smaller).
-    """
-
-    seed: int
-    parameters: Any
-    loss: float
-    certificate: Certificate
-    structure: Structure
-    trajectory: Trajectory = field(repr=False)
-    flow_task: Task = field(repr=False)
-
-    @property
-    def flow_time(self) -> float:
-        """Time along the flow at which the run ended or left for Newton's method."""
-        return self.trajectory.time
+    finished: int
+    total: int
+    steps: int
+    time: float
 
 
-class Runs(Sequence[Run]):
-    """Results of several seeds, in the order of the seeds; `groups()` tells which of them ended in the same point."""
-
-    def __init__(self, runs: Sequence[Run]):
-        self._runs = list(runs)
-
-    def __getitem__(self, index: Any) -> Any:
-        return Runs(self._runs[index]) if isinstance(index, slice) else self._runs[index]
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs)
-
-    def groups(self) -> list[Group]:
-        """The distinct points reached, most frequent first."""
-        return group_runs(self._runs)
+Progress = FitProgress  # the name it had first
 
 
 def fit(
@@ -66,7 +39,7 @@ def fit(
     init_std: float = 0.1,
     init: Literal["gaussian", "glorot"] | Any = "gaussian",
     options: FlowOptions | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[FitProgress], None] | None = None,
 ) -> Runs:
     """Follow the gradient flow from every seed, polish where justified, certify and explain what was reached.
 
@@ -77,24 +50,16 @@ def fit(
     - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or
       given starts: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
-    - `watch`: called with a `Progress` as the work goes on.
+    - `watch`: called with a `FitProgress` as the work goes on.
 
     >>> import understudy as us
     >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
     >>> runs[0].certificate.kind, runs[0].structure.label
     ('minimum', '1-copy-1-average')
     """
-    return Runs([run for _, run in sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])])
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far `fit` is: runs finished of `total`, steps of the lanes now running, and the furthest time reached."""
-
-    finished: int
-    total: int
-    steps: int
-    time: float
+    options = FlowOptions() if options is None else options
+    found = sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])
+    return Runs([run for _, run in found], task, options.times)
 
 
 def fit_each(
@@ -103,7 +68,7 @@ def fit_each(
     init_std: float = 0.1,
     init: Literal["gaussian", "glorot"] | Any = "gaussian",
     options: FlowOptions | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[FitProgress], None] | None = None,
 ) -> Iterator[tuple[int, Run]]:
     """`fit`, yielding (position, run) as each run is done."""
     numbers = seed_numbers(seeds)
@@ -113,7 +78,7 @@ def fit_each(
 
     def report(_: int, steps: int, time: float) -> None:
         if watch is not None:
-            watch(Progress(finished, len(numbers), steps, time))
+            watch(FitProgress(finished, len(numbers), steps, time))
 
     for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
         parameters = task.unflatten(jnp.asarray(reduction.lift(trajectory.vector, position)))

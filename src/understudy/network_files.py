@@ -8,6 +8,7 @@ An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}), optional
 A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network a seed.
 """
 
+import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from understudy.data.checked import UNREADABLE
+from understudy.files import write_atomically
 from understudy.networks import Deep, TwoLayer
-from understudy.store import DamagedFileError, Store
+from understudy.store import DamagedFileError, OtherFormatError, read_result
 
 
 class BadNetworkError(ValueError):
@@ -40,19 +42,15 @@ class StoredNetwork:
     configuration: dict[str, Any] = field(default_factory=dict)
 
 
-def read_network(path: str | Path, seed: int | None = None, *, in_span: bool = False) -> StoredNetwork:
-    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit.
-
-    Where the input has more than n + k dimensions, a fit stores weights in coordinates of the span of teachers and
-    students, the teachers' first. Such weights are no weights of the input: they are given only if asked for by `in_span`.
-    """
+def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
+    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit."""
     file = Path(path)
     if not file.is_file():
         raise BadNetworkError(
             f"There is no file {file}. Give an .npz archive of weights, or the .nc file of a stored fit."
         )
     if file.suffix == ".nc":
-        return _from_fit(file, seed, in_span)
+        return _from_fit(file, seed)
     if seed is not None:
         raise BadNetworkError(f"A seed chooses a network of a stored fit; {file.name} is an archive of one network.")
     return _from_archive(file)
@@ -67,10 +65,9 @@ def write_network(path: str | Path, network: TwoLayer | Deep, activation: str) -
     else:
         for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
             arrays |= {f"W{l}": np.asarray(w), f"b{l}": np.asarray(b)}
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(file, **arrays)
-    return file
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return write_atomically(path, content.getvalue())
 
 
 def read_data(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
@@ -141,10 +138,10 @@ def _from_archive(file: Path) -> StoredNetwork:
     return StoredNetwork(network, activation, inputs, targets, file.name)
 
 
-def _from_fit(file: Path, seed: int | None, in_span: bool) -> StoredNetwork:
+def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
     try:
-        rows = Store(file.parent).open(file.name)
-    except (DamagedFileError, OSError) as error:
+        rows = read_result(file)
+    except (DamagedFileError, OtherFormatError, OSError) as error:
         raise BadNetworkError(str(error)) from error
     if "incoming" not in rows or "outgoing" not in rows:
         raise BadNetworkError(f"{file} is a stored result without networks; give one of `understudy fit`.")
@@ -159,12 +156,6 @@ def _from_fit(file: Path, seed: int | None, in_span: bool) -> StoredNetwork:
         raise BadNetworkError(f"{file.name} has no seed {chosen}; it has {', '.join(map(str, seeds))}.")
     row = rows.sel(seed=chosen)
     configuration = json.loads(rows.attrs["configuration"])
-    known, dim = rows.sizes["dim"], configuration.get("dim", rows.sizes["dim"])
-    if known != dim and not in_span:
-        raise BadNetworkError(
-            f"{file.name} is a fit with input dimension {dim} and keeps its networks in the {known} dimensions that they and the "
-            f"teachers span, in other coordinates for every seed: they cannot be applied to inputs. Fit with --dim {known} or less."
-        )
     network = TwoLayer(row["incoming"].values, row["outgoing"].values)
     told = {**configuration, "seed": chosen}
     return StoredNetwork(network, told.get("activation"), None, None, f"{file.name}, seed {chosen}", told)

@@ -49,6 +49,9 @@ _logger = logging.getLogger(__name__)
 FORMAT = 2
 """How results are laid out in files. It changes when code that reads one layout would misread the other."""
 
+STAMPS = ("configuration", "format", "understudy_version", "created", "checksum")
+"""Attributes that a stored result has besides its own."""
+
 # No single save takes this long: a temporary file that old was left by a process that was killed.
 STALE_SECONDS = 3600.0
 

@@ -15,8 +15,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.commands.fit import FREE
-from understudy.store import Store, configuration_hash
+from understudy.store import Store
 
 SMALL = ["fit", "--teacher", "3", "--student", "2", "--seeds", "3"]
 
@@ -55,8 +54,17 @@ def test_every_command_has_an_example_that_it_accepts_and_json(name):
     [
         (["--activation", "sine"], "Unknown activation 'sine'. Available: erf, relu"),
         (["--activation", "tanh:-1"], "positive number"),
-        (["--teacher", "9", "--dim", "4"], "9 orthonormal vectors need at least 9 dimensions; received dim=4"),
-        (["--student", "0"], "positive whole number of neurons; received width=0"),
+        (["--teacher", "9", "--dim", "4"], "9 orthonormal vectors need at least 9 dimensions; received --dim 4"),
+        (["--student", "0"], "--student is a positive whole number of neurons; received 0"),
+        (["--seeds", "5-"], "--seeds is a number, a list or a range; received '5-'"),
+        (["--init", "glorot", "--init-std", "0.3"], "received --init glorot and --init-std 0.3. Leave --init-std out"),
+        (["--times", "0.1,soon"], "--times is a number or several separated by commas"),
+        (["--times", "1,0.1"], "Snapshot times are increasing"),
+        (["--limit", "0"], "--limit is a positive number of seconds"),
+        (["--jobs", "0"], "At least one worker is needed; received --jobs 0"),
+        (["--teacher", "none.json"], "Cannot read the teacher in none.json: No such file"),
+        (["--continue", "none.nc"], "none.nc"),
+        (["--cluster", "tcp://a:1", "--scheduler-file", "b"], "Give cluster or scheduler_file, not both"),
         (["--seeds", "none"], "--seeds is a number, a list or a range; received 'none'"),
         (["--init-std", "-1"], "--init-std must be a positive number; received -1"),
         (["--outgoing", "frozen"], "--outgoing is 'trained' or 'fixed'; received 'frozen'"),
@@ -73,25 +81,28 @@ def test_bad_input_exits_2_with_a_clear_message(arguments, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "choices"),
+    "arguments",
     [
-        ([], {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}),
-        (["--outgoing", "fixed", "--init-std", "1"], {"outgoing": "fixed", "init": "gaussian", "init_std": 1.0}),
-        (["--sphere"], {"sphere": True}),
+        ["--teacher", "5000", "--student", "5000"],
+        ["--teacher", "100000"],
+        ["--seeds", "1000000000000"],
+        ["--seeds", "0-1000000000000"],
+        ["--dim", "1000000000000"],
+        ["--dim", "1000000000"],
+        ["--activation", "tanh:1e8"],
+        ["--activation", "tanh:1e300"],
     ],
 )
-def test_a_configuration_has_what_the_fit_uses_and_no_more(arguments, choices, monkeypatch):
-    made = []
-    monkeypatch.setattr("understudy.commands.fit.make_task", made.append)
-    monkeypatch.setattr("understudy.commands.fit._collect", lambda *_, **__: sys.exit(0))
-    assert CliRunner().invoke(app, [*SMALL, *arguments]).exit_code == 0
-    always = {"kind": "fit", "activation": "erf", "teacher": 3, "student": 2, "dim": 4, "tolerance": 1e-6}
-    assert made == [always | choices]
+def test_a_request_that_cannot_work_is_refused_with_numbers(arguments):
+    done = CliRunner().invoke(app, ["fit", *arguments])
+    assert done.exit_code == 2
+    assert re.search(r"[0-9,]+ GB of memory; this machine has|at most 10,000,000|steep", done.output)
 
 
-def test_results_that_were_stored_before_are_found_again():
-    stored = {"kind": "fit", "activation": "erf", "teacher": 8, "student": 4, "dim": 9, "tolerance": 1e-6, **FREE}
-    assert configuration_hash(stored) == "aa90f42a50bef3cc"
+def test_a_grid_that_cannot_work_is_refused_with_numbers(tmp_path):
+    done = CliRunner().invoke(app, ["sweep", "--teacher", "1-100000", "--student", "1-1000", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "100,000,000 cells; a sweep has at most 100,000" in done.output
 
 
 @pytest.mark.thorough

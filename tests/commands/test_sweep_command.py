@@ -1,58 +1,79 @@
-"""`understudy sweep`: how a cell is told in numbers, and what a grid's figure is called."""
+"""`understudy sweep`: seeds are rows that `fit` and later sweeps reuse, and what a grid's figure is called."""
 
 import json
 
-import numpy as np
 import pytest
-import xarray as xr
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.commands.sweep import make_cells, summarise_cell
+from understudy.commands.sweep import parse_numbers
+from understudy.experiments import Fit
 from understudy.store import Store
 
 
-def cell(teacher, outgoing="trained"):
-    (made,) = make_cells(["erf"], [teacher], [2], ["k+1"], [0, 1], [outgoing], ["gaussian"], [0.1], 1e-6)
-    return made
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-def runs(losses):
-    """Two runs as a cell stores them."""
-    same = {
-        name: ("seed", np.zeros(2)) for name in ("least_eigenvalue", "gradient_norm", "flow_time", "flat_dimension")
-    }
-    names = {"kind": ("seed", ["minimum"] * 2), "label": ("seed", ["odd"] * 2)}
-    spectra = {"eigenvalue": (("seed", "mode"), np.ones((2, 3)))}
-    return xr.Dataset({"loss": ("seed", losses), **names, **same, **spectra}, coords={"seed": [0, 1]})
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A store with two seeds of two small fits, computed here."""
+    store = Store(tmp_path_factory.mktemp("sweep"))
+    for cell in (Fit(3, 2), Fit(3, 2, outgoing="fixed")):
+        store.save(cell.configuration(), cell.rows([0, 1]))
+    return store
+
+
+def sweep(stored, *arguments):
+    done = run("sweep", "--teacher", 3, "--student", 2, "--out", stored.directory, "--seeds", *arguments)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_seeds_that_fit_has_stored_are_not_computed_again(stored):
+    told = json.loads(sweep(stored, 2, "--json").stdout)
+    (cell,) = told["cells"]
+    assert (cell["runs"], cell["points"][0]["label"]) == (2, "1-copy-1-average")
+    assert cell["best_loss"] == pytest.approx(0.023221681, abs=1e-9)
+    assert told["failed"] == []
+
+
+def test_the_table_shows_what_the_cells_differ_in(stored):
+    table = sweep(stored, 2, "--outgoing", "trained,fixed").output
+    assert all(
+        word in table for word in ("outgoing", "trained", "fixed", "2 cells", "0 seeds computed, 4 stored before")
+    )
+    assert "init" not in table
+    assert "outgoing" not in sweep(stored, 2).output
+
+
+def test_grids_in_one_directory_have_figures_of_their_own(stored):
+    for path in stored.directory.glob("sweep-*"):
+        path.unlink()
+    for outgoing in ("trained", "trained,fixed", "trained,fixed"):
+        sweep(stored, 2, "--outgoing", outgoing)
+    assert len(list(stored.directory.glob("sweep-*.png"))) == 2
+
+
+@pytest.mark.thorough
+def test_more_seeds_are_added_and_fit_reuses_them(stored):
+    assert "2 seeds computed, 2 stored before" in sweep(stored, 4, "--workers", 1).output
+    assert "0 seeds computed, 4 stored before" in sweep(stored, 4).output
+    done = run("fit", "--teacher", 3, "--student", 2, "--seeds", 5, "--out", stored.directory)
+    assert "5 runs" in done.output
+    assert "4 seeds reused" in done.output
+    assert "0 seeds computed, 5 stored before" in sweep(stored, 5).output
 
 
 @pytest.mark.parametrize(
-    ("losses", "best"), [([0.2, 0.1], 0.1), ([np.nan, 0.2], 0.2), ([0.2, np.nan], 0.2), ([np.nan, np.nan], None)]
+    ("text", "numbers"), [("4", [4]), ("2,8", [2, 8]), ("2-4", [2, 3, 4]), ("8-16:4", [8, 12, 16])]
 )
-def test_the_best_loss_is_a_number_or_nothing(losses, best):
-    assert summarise_cell(cell(3), runs(losses))["best_loss"] == best
+def test_lists_and_ranges(text, numbers):
+    assert parse_numbers(text, "--teacher") == numbers
 
 
-def test_grids_in_one_directory_have_figures_of_their_own(tmp_path):
-    for teacher in (3, 4):
-        Store(tmp_path).save(cell(teacher), runs([np.nan, np.nan] if teacher == 3 else [0.1, 0.2]))
-    for teachers, best in (("3", [None]), ("3-4", [None, 0.1]), ("3-4", [None, 0.1])):
-        grid = ["sweep", "--teacher", teachers, "--student", "2", "--seeds", "2", "--out", str(tmp_path)]
-        done = CliRunner().invoke(app, [*grid, "--json"])
-        assert done.exit_code == 0, done.output
-        assert [row["best_loss"] for row in json.loads(done.stdout)["cells"]] == best
-    assert len(list(tmp_path.glob("sweep-*.png"))) == 2
-    table = CliRunner().invoke(app, grid)
-    assert "not a number" in table.output
-    assert len(list(tmp_path.glob("sweep-*.png"))) == 2
-
-
-def test_the_table_shows_what_the_cells_differ_in(tmp_path):
-    for outgoing in ("trained", "fixed"):
-        Store(tmp_path).save(cell(3, outgoing), runs([0.1, 0.2]))
-    grid = ["sweep", "--teacher", "3", "--student", "2", "--seeds", "2", "--out", str(tmp_path), "--outgoing"]
-    table = CliRunner().invoke(app, [*grid, "trained,fixed"]).output
-    assert all(word in table for word in ("outgoing", "trained", "fixed", "2 cells"))
-    assert "init" not in table
-    assert "outgoing" not in CliRunner().invoke(app, [*grid, "trained"]).output
+@pytest.mark.parametrize("text", ["", "4-", "-4", "0", "2-4:", "a", "1-10000000000"])
+def test_bad_lists_end_with_a_message(text, tmp_path):
+    done = run("sweep", "--teacher", text, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "--teacher" in done.output

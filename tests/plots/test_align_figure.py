@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from understudy.plots.align import draw_align, losses, recovery_by_epoch, recovery_by_polarity
+from understudy import plots
+from understudy.plots.align_figure import losses, recovery_by_epoch, recovery_by_polarity
 
 WIDTHS = range(1, 10)
 RNG = np.random.default_rng(0)
@@ -44,4 +45,7 @@ def test_every_width_has_a_curve_of_its_own_colour(polarities, tmp_path):
     assert len(curves) == len(cells)
     for axes in (left.lines, curves):
         assert len({line.get_color() for line in axes}) == len(WIDTHS)
-    assert [path.stat().st_size > 0 for path in draw_align(cells, results, 0.5, tmp_path / "align")] == [True, True]
+    assert [path.stat().st_size > 0 for path in plots.save(plots.align(cells, results, 0.5), tmp_path / "align")] == [
+        True,
+        True,
+    ]

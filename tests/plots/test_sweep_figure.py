@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from understudy.plots.sweep import MOST_COLUMNS, draw_sweep, group_by_column
+from understudy import plots
+from understudy.plots.sweep_figure import MOST_COLUMNS, group_by_column
 
 
 def cell(teacher=5, dim=6, student=4, label="4-copy", **changes):
@@ -41,16 +42,17 @@ def test_whatever_else_varies_has_columns_and_is_in_their_titles(rows, titles):
 
 def test_what_is_left_out_is_said(tmp_path):
     few = [cell(student=n) for n in range(1, MOST_COLUMNS + 1)]
-    assert "left out" not in words(draw_sweep(few, tmp_path / "few"))
-    said = words(draw_sweep([*few, *(cell(student=n) for n in (20, 30))], tmp_path / "many"))
+    assert "left out" not in words(few, tmp_path / "few")
+    said = words([*few, *(cell(student=n) for n in (20, 30))], tmp_path / "many")
     assert "2 of 8 columns are left out, from “erf, 20 students” on" in said
 
 
 def test_labels_without_a_colour_are_counted(tmp_path):
     rows = [cell(teacher, label=f"odd-{teacher}") for teacher in range(5, 14)]
-    assert "3 others" in words(draw_sweep(rows, tmp_path / "sweep"))
+    assert "3 others" in words(rows, tmp_path / "sweep")
 
 
-def words(paths):
+def words(rows, stem):
     """Comments of an SVG are the texts it shows."""
+    paths = plots.save(plots.sweep(rows), stem)
     return " ".join(re.findall(r"<!-- (.*?) -->", paths[1].read_text()))

@@ -116,11 +116,11 @@ def align(
     else:
         _print_table(summaries, seconds)
     if out is not None:
-        from understudy.plots.align import draw_align
+        from understudy import plots
         from understudy.store import configuration_hash
 
         asked = {"cells": [cell.configuration() for cell in cells], "seeds": numbers, "threshold": threshold}
-        paths = draw_align(cells, results, threshold, out / f"align-{configuration_hash(asked)}")
+        paths = plots.save(plots.align(cells, results, threshold), out / f"align-{configuration_hash(asked)}")
         if not json_:
             typer.echo("Figure: " + ", ".join(str(p) for p in paths))
 

@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.options import check_out, parse_seeds
-from understudy.commands.screen import fail, new_table, on_two_lines
+from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
+from understudy.commands.screen import complain, fail, new_table, on_two_lines
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from understudy.experiments.fit import Fit
+    from understudy.experiments.fit_seeds import FitOutcome
 
-    from understudy.tasks import Population, Sphere
-
-FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
-RUN_KEYS = ("seed", "loss", "gradient_norm", "least_eigenvalue", "index", "kind", "label", "flow_time")
+OPTIONS = {
+    name: "--" + name.replace("_", "-")
+    for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
+                 "max_time", "times", "cluster", "scheduler_file")
+} | {"workers": "--jobs", "width": "--student"}  # fmt: skip
 
 
 def fit(
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, gelu, hermite:ρ, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 8,
+    teacher: Annotated[
+        str, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.")
+    ] = "8",
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
@@ -41,7 +45,23 @@ def fit(
         float | None, typer.Option(help="Standard deviation of the initial weights.", show_default="0.1")
     ] = None,
     init: Annotated[str | None, typer.Option(help="gaussian or glorot.", show_default="gaussian")] = None,
-    tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Relative and absolute tolerance of the flow.", show_default="1e-6")
+    ] = None,
+    max_time: Annotated[
+        float | None, typer.Option(help="Time at which the flow ends at the latest.", show_default="1e12")
+    ] = None,
+    times: Annotated[
+        str | None, typer.Option(help="Keep parameters at these times, such as 0.1,1,10; log-spaced unless given.")
+    ] = None,
+    continue_: Annotated[
+        Path | None,
+        typer.Option("--continue", help="Go on from the ends of a stored result: its file, or its directory."),
+    ] = None,
+    limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; everything in one unless given.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
+    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -52,239 +72,153 @@ def fit(
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
     check_out(out)
-    configuration = {
-        "kind": "fit",
-        "activation": activation,
-        "teacher": teacher,
-        "student": student,
-        "dim": dim if dim is not None else teacher + 1,
-        **_choices(sphere, outgoing=outgoing, init=init, init_std=init_std),
-        "tolerance": tolerance,
-    }
-    if not json_:
-        _say(
-            f"[bold]{activation}[/], {teacher} teachers, {student} students, "
-            f"d = {configuration['dim']}, {len(numbers)} seeds"
-        )
+    check_limit(limit)
+    chosen = {
+        "activation": activation, "teacher": teacher, "student": student, "dim": dim, "outgoing": outgoing,
+        "sphere": sphere, "init": init, "init_std": init_std, "tolerance": tolerance, "max_time": max_time,
+        "times": None if times is None else tuple(parse_list(times, "--times", "0.1,1,10")),
+    }  # fmt: skip
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
+    place = {"cluster": cluster, "scheduler_file": scheduler_file, "workers": jobs}
+    starts = None
     try:
-        task = make_task(configuration)
-        check_start(configuration)
-    except (ValueError, TypeError) as error:
-        fail(str(error))
-    rows, reused = _collect(task, configuration, numbers, out, quiet=json_)
-    chosen = rows.sel(seed=[s for s in numbers if s in rows["seed"].values])
-    seconds = time.perf_counter() - begun
-    if json_:
-        print(json.dumps(_as_json(configuration, chosen, seconds), indent=1))
-    else:
-        _print_table(configuration, chosen, seconds, reused)
-    if out is not None:
-        from understudy.plots.fit import draw_fit
+        if continue_ is not None:
+            description, starts, numbers = _continued(continue_, numbers, chosen, place)
+        else:
+            description = describe(chosen)
+        from understudy.experiments.estimates import check_fit
 
-        paths = draw_fit(chosen, configuration, out)
-        if not json_:
-            _say("Figure: " + ", ".join(str(p) for p in paths))
-
-
-def _choices(sphere: bool, **given: Any) -> dict[str, Any]:
-    """What a fit leaves to choose, with defaults for what is not given; on the sphere there is no choice."""
-    if not sphere:
-        return {name: FREE[name] if value is None else value for name, value in given.items()}
-    for name, value in given.items():
-        if value is not None:
-            option = "--" + name.replace("_", "-")
-            fail(
-                "On the sphere outgoing weights are 1 and starts are uniform; "
-                f"received --sphere and {option} {value}. Leave {option} out."
-            )
-    return {"sphere": True}
+        check_fit(description, len(numbers))
+    except (ValueError, TypeError, OSError) as error:
+        fail(translate(error, OPTIONS))
+    if not json_:
+        d = description
+        _say(f"[bold]{d.activation}[/], {d.teacher} teachers, {d.student} students, d = {d.dim}, {len(numbers)} seeds")
+    outcome = _collect(description, numbers, out, place, limit, starts, quiet=json_)
+    _report(description, outcome, time.perf_counter() - begun, json_)
+    if out is not None and len(outcome.runs):
+        _draw(description, outcome, out, json_)
+    _complain(outcome, len(numbers), limit)
 
 
-def make_task(configuration: dict[str, Any]) -> Population | Sphere:
-    """The task a configuration describes."""
-    from understudy.networks import Teacher
-    from understudy.tasks import Population, Sphere
+def describe(chosen: dict[str, Any]) -> Fit:
+    """The fit that options describe; `teacher` is a number, or the name of a file. Options that are None are left out."""
+    from understudy.experiments.fit import Fit
 
-    c = configuration
-    teacher = Teacher.orthonormal(c["teacher"], c["dim"], c["activation"])
-    if c.get("sphere"):
-        return Sphere(teacher, c["student"])
-    if c["outgoing"] not in ("trained", "fixed"):
-        raise ValueError(f"--outgoing is 'trained' or 'fixed'; received {c['outgoing']!r}.")
-    return Population(teacher, c["student"], outgoing="trained" if c["outgoing"] == "trained" else 1.0)
+    given = {name: value for name, value in chosen.items() if value is not None}
+    text = str(given.pop("teacher", "8"))
+    if text.lstrip("-").isdigit():
+        return Fit(teacher=int(text), **given)
+    from understudy.commands.sources import read_teacher_arrays
+
+    arrays, activation = read_teacher_arrays(Path(text), given.pop("activation", "erf"))
+    return Fit(activation=activation, arrays=arrays, **given)
 
 
-def compute_rows(task: Population | Sphere, configuration: dict[str, Any], seeds: list[int]) -> xr.Dataset:
-    """Run these seeds and return their rows; used by sweeps."""
-    from understudy.dynamics import FlowOptions
-    from understudy.fitting import fit as run
-    from understudy.results import to_dataset
+def _continued(
+    place: Path, seeds: list[int], chosen: dict[str, Any], where: dict[str, Any]
+) -> tuple[Fit, dict[int, Any], list[int]]:
+    """The fit that continues a stored one, its starts by seed, and the seeds that were asked for and are stored."""
+    from understudy.experiments.continuing import continue_fit
 
-    options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
-    runs = run(task, seeds, **start_of(configuration), options=options)
-    return to_dataset(list(runs), options.times)
+    if any(value is not None for value in where.values()):
+        raise ValueError("--continue works in one process; leave --jobs, --cluster and --scheduler-file out.")
+    changes = {name: chosen[name] for name in ("tolerance", "max_time", "times") if chosen[name] is not None}
+    return continue_fit(place, seeds, **changes)
 
 
 def _collect(
-    task: Population | Sphere, configuration: dict[str, Any], numbers: list[int], out: Path | None, quiet: bool
-) -> tuple[xr.Dataset, int]:
-    """Rows of all seeds: stored ones are reused, the others computed in a thread while progress is shown and kept."""
-    import xarray as xr
-
-    from understudy.dynamics import FlowOptions
-    from understudy.fitting import fit_each
-    from understudy.results import SeedRows, to_dataset
-    from understudy.store import Store
-
-    keeper = None if out is None else SeedRows(Store(out), configuration)
-    stored = None if keeper is None else keeper.load()
-    waiting = numbers if keeper is None else keeper.missing(numbers)
-    reused = len(numbers) - len(waiting)
-    if not waiting:
-        assert stored is not None
-        return stored, reused
-    options = FlowOptions(rtol=configuration["tolerance"], atol=configuration["tolerance"])
-    finished: list[Any] = []
-    unsaved: list[Any] = []
-
-    def keep() -> None:
-        if keeper is not None and unsaved:
-            keeper.add(to_dataset(unsaved, options.times))
-            unsaved.clear()
-
-    def work(put: Any, progress: Any) -> None:
-        for _, run in fit_each(task, waiting, **start_of(configuration), options=options, watch=progress):
-            put(run)
+    description: Fit, seeds: list[int], out: Path | None, where: dict[str, Any], limit: float | None, starts: Any,
+    quiet: bool,
+) -> FitOutcome:  # fmt: skip
+    from understudy.commands.progress import reporting
+    from understudy.experiments.fit_seeds import collect_fit
 
     try:
-        saved = time.monotonic()
-        for run in _in_background(work, len(waiting), quiet):
-            finished.append(run)
-            unsaved.append(run)
-            if time.monotonic() - saved > 2:
-                keep()
-                saved = time.monotonic()
-        keep()
+        place = None
+        if any(value is not None for value in where.values()):
+            from understudy.experiments.collecting import Place
+
+            place = Place(**where)
+        store = None
+        if out is not None:
+            from understudy.store import Store
+
+            store = Store(out)
+        with reporting("seeds", quiet) as reporter:
+            return collect_fit(
+                description, seeds, store, place=place, progress=reporter.collecting, limit=limit, starts=starts
+            )
     except KeyboardInterrupt:
-        keep()
-        kept = "kept in " + str(out) if out is not None else "not kept: there is no --out"
-        sys.stderr.write(f"\nInterrupted: {len(finished)} of {len(waiting)} runs finished, {kept}.\n")
+        kept = f"finished seeds are kept in {out}" if out is not None else "nothing is kept: there is no --out"
+        sys.stderr.write(f"\nInterrupted: {kept}.\n")
         sys.stderr.flush()
         os._exit(130)  # a compilation under way in the worker thread cannot be interrupted otherwise
-    rows = to_dataset(finished, options.times)
-    if stored is not None:
-        rows = xr.concat([stored, rows], dim="seed", join="outer")
-    return rows, reused
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        fail(translate(error, OPTIONS))
 
 
-def _in_background(work: Any, total: int, quiet: bool) -> Any:
-    """Run `work(put, progress)` in a thread and yield what it puts, showing progress; its exception is raised here."""
-    import queue
-    import threading
+def _report(description: Fit, outcome: FitOutcome, seconds: float, as_json: bool) -> None:
+    if as_json:
+        from understudy.files import jsonable
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    messages: queue.Queue[tuple[str, Any]] = queue.Queue()
-
-    def run() -> None:
-        try:
-            work(lambda x: messages.put(("run", x)), lambda p: messages.put(("progress", p)))
-            messages.put(("end", None))
-        except BaseException as error:
-            messages.put(("error", error))
-
-    threading.Thread(target=run, daemon=True).start()
-    console = Console(stderr=True, quiet=quiet)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        item = bar.add_task("compiling", total=total)
-        while True:
-            try:
-                what, value = messages.get(timeout=0.1)
-            except queue.Empty:
-                continue
-            if what == "run":
-                bar.advance(item)
-                yield value
-            elif what == "progress":
-                bar.update(item, description=f"flow, t ≤ {value.time:.2g}")
-            elif what == "error":
-                raise value
-            else:
-                return
+        task = {k: v for k, v in description.configuration().items() if k != "kind"}
+        runs = [{k: None if v != v else v for k, v in run.summary().items()} for run in outcome.runs]
+        print(json.dumps(jsonable({"task": task, "seconds": round(seconds, 3), "runs": runs}), indent=1))
+    elif len(outcome.runs):
+        print_table(outcome.runs, seconds, outcome.reused)
 
 
-def start_of(configuration: dict[str, Any]) -> dict[str, Any]:
-    """The options of `fit` that say how starts are drawn; none on the sphere, where they are uniform."""
-    return {name: configuration[name] for name in ("init", "init_std") if name in configuration}
-
-
-def check_start(configuration: dict[str, Any]) -> None:
-    """Raise ValueError for a start that cannot be drawn, or a tolerance that cannot be met."""
-    start = {**FREE, **start_of(configuration)}
-    if start["init"] not in ("gaussian", "glorot"):
-        raise ValueError(f"--init is 'gaussian' or 'glorot'; received {start['init']!r}.")
-    if not 0 < start["init_std"] < float("inf"):
-        raise ValueError(f"--init-std must be a positive number; received {start['init_std']}.")
-    if not 1e-13 <= configuration["tolerance"] <= 1e-1:
-        raise ValueError(f"--tolerance must lie between 1e-13 and 0.1; received {configuration['tolerance']}.")
-
-
-def _as_json(configuration: dict[str, Any], rows: xr.Dataset, seconds: float) -> dict[str, Any]:
-    return {
-        "task": {k: v for k, v in configuration.items() if k != "kind"},
-        "seconds": round(seconds, 3),
-        "runs": [{key: _plain(rows[key].values[i]) for key in RUN_KEYS} for i in range(rows.sizes["seed"])],
-    }
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and value != value else value
-
-
-def _print_table(configuration: dict[str, Any], rows: xr.Dataset, seconds: float, reused: int) -> None:
+def print_table(runs: Any, seconds: float, reused: int) -> None:
+    """Print the table of runs; long words take two lines on a narrow screen."""
     from rich.console import Console
 
-    from understudy.summaries import summarise
+    from understudy.results.table import LEGEND, columns
 
-    lines = summarise(rows, configuration)
-    verdicts = [line.kind + (f" ({line.flat_dimension}-d)" if line.flat_dimension else "") for line in lines]
-    labels = [line.label for line in lines]
-    theory = any(line.predicted_loss is not None for line in lines)
+    heads, rows = columns(runs.lines)
     console = Console()
     # 46 columns are the numbers and the space between; 10 more if there is a theory.
-    if max(map(len, verdicts)) + max(map(len, labels)) + (10 if theory else 0) > console.width - 46:
-        verdicts = [verdict.replace(" ", "\n") for verdict in verdicts]
-        labels = [on_two_lines(label) for label in labels]
+    room = console.width - 46 - (10 if "- theory" in heads else 0)
+    if max(len(row[0]) for row in rows) + max(len(row[1]) for row in rows) > room:
+        rows = [[row[0].replace(" ", "\n"), on_two_lines(row[1]), *row[2:]] for row in rows]
     table = new_table()
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("label", overflow="fold")
-    for name in ("runs", "loss", *(["- theory"] if theory else []), "least λ", "|∇L|", "time"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for line, verdict, label in zip(lines, verdicts, labels, strict=True):
-        gap = "" if line.predicted_loss is None else f"{line.loss - line.predicted_loss:.0e}"
-        table.add_row(
-            verdict,
-            label,
-            str(line.count),
-            f"{line.loss:.9f}",
-            *([gap] if theory else []),
-            f"{line.least_eigenvalue:.1e}",
-            f"{line.gradient_norm:.0e}",
-            f"{line.flow_time:.0e}",
-        )
+    table.add_column(heads[0], no_wrap=True)
+    table.add_column(heads[1], overflow="fold")
+    for head in heads[2:]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     again = f", {reused} seeds reused from the store" if reused else ""
-    console.print(
-        f"{rows.sizes['seed']} runs in {seconds:.1f} s{again}. least λ: least Hessian eigenvalue; |∇L|: largest "
-        "gradient norm; time: median flow time.",
-        highlight=False,
-    )
+    console.print(f"{len(runs)} runs in {seconds:.1f} s{again}. {LEGEND}", highlight=False)
+
+
+def _draw(description: Fit, outcome: FitOutcome, out: Path, quiet: bool) -> None:
+    from understudy import plots
+    from understudy.plots.style import save
+    from understudy.store import Store
+
+    try:
+        paths = save(plots.fit(outcome.runs), Store(out).path(description.configuration()).with_suffix(""))
+    except OSError as error:
+        complain(f"The figure could not be written: {error}")
+        return
+    if not quiet:
+        _say("Figure: " + ", ".join(str(p) for p in paths))
+
+
+def _complain(outcome: FitOutcome, asked: int, limit: float | None) -> None:
+    """Say what was not done, and end with exit code 1 if anything was not."""
+    for failure in outcome.failed:
+        complain(f"failed: {failure}")
+    if outcome.unfinished:
+        complain(f"{len(outcome.runs)} of {asked} seeds finished within --limit {limit:g} s.")
+    if outcome.unsaved is not None:
+        complain(f"Results could not be stored: {outcome.unsaved}. Name another place with --out.")
+    if outcome.failed or outcome.unfinished or outcome.unsaved is not None:
+        raise typer.Exit(1)
 
 
 def _say(text: str) -> None:

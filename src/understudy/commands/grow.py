@@ -81,10 +81,10 @@ def grow(
     else:
         _print(content)
     if out is not None:
-        from understudy.plots.grow import draw_grow
+        from understudy import plots
 
         name = name_by_hash("grow", told, source, mu=mu, push=push)
-        paths = [*draw_grow(content["stages"], out / name, told), out / f"{name}.json"]
+        paths = [*plots.save(plots.grow(content["stages"], told), out / name), out / f"{name}.json"]
         paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
             Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)

@@ -66,12 +66,12 @@ def layers(
     if out is not None:
         import numpy as np
 
-        from understudy.plots.layers import draw_layers
+        from understudy import plots
 
         name = f"{name_of(network, seed)}-layers"
         out.mkdir(parents=True, exist_ok=True)
         np.savez(out / f"{name}.npz", **arrays)
-        paths = [str(out / f"{name}.npz"), *(str(p) for p in draw_layers(rows, arrays, out / name))]
+        paths = [str(out / f"{name}.npz"), *(str(p) for p in plots.save(plots.layers(rows, arrays), out / name))]
     if json_:
         print(json.dumps({"network": str(network), **summary, "layers": rows, "files": paths}, indent=1))
     else:

@@ -64,11 +64,11 @@ def merge(
         fail(str(error))
     files: list[Path] = []
     if out is not None:
-        from understudy.plots.merge import draw_merge
+        from understudy import plots
 
         name = f"{name_of(network, seed)}-merged"
         files = [write_network(out / f"{name}.npz", merged.network, sigma)]
-        files += draw_merge(stored.network, merged, sigma, out / name)
+        files += plots.save(plots.merge(stored.network, merged, sigma), out / name)
     if json_:
         print(json.dumps(_as_json(stored, sigma, by, merged, files), indent=1))
     else:

@@ -1,36 +1,73 @@
-"""What several commands ask of their options: which seeds, and a directory that can be written to."""
+"""What several commands ask of their options: which seeds, which numbers, a directory that can be written to."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from understudy.commands.screen import fail
 
+MOST_SEEDS = 10_000_000
+"""More seeds than this are a slip of the keyboard: at a thousandth of a second each they take three hours."""
+
 
 def parse_seeds(text: str) -> list[int]:
     """`20` (how many), `0,3,7` or `5-9` (which) as a list of seeds."""
-    try:
-        if "," in text or "-" in text:
-            numbers = []
-            for part in text.split(","):
-                low, _, high = part.partition("-")
-                numbers += list(range(int(low), int(high or low) + 1))
-        else:
-            numbers = list(range(int(text)))
-    except ValueError:
-        fail(f"--seeds is a number, a list or a range; received {text!r}. Try 20, or 0,3,7, or 5-9.")
-    if not numbers or min(numbers) < 0 or len(set(numbers)) != len(numbers):
+    numbers: list[int] = []
+    for part in text.split(",") if "," in text or "-" in text else [f"0-{_whole(text, text) - 1}"]:
+        low, dash, high = part.partition("-")
+        first, last = _whole(low, text), _whole(high if dash else low, text)
+        if last - first + 1 + len(numbers) > MOST_SEEDS:
+            fail(f"--seeds are at most {MOST_SEEDS:,} in one go; received {text!r}. Give ranges one after another.")
+        numbers += range(first, last + 1)
+    if not numbers or len(set(numbers)) != len(numbers):
         fail(f"--seeds needs at least one seed, each once and none negative; received {text!r}.")
     return numbers
+
+
+def _whole(part: str, text: str) -> int:
+    if not re.fullmatch(r" *[0-9]{1,18} *", part):
+        fail(f"--seeds is a number, a list or a range; received {text!r}. Try 20, or 0,3,7, or 5-9.")
+    return int(part)
+
+
+def parse_list(text: str, option: str, example: str) -> list[float]:
+    """Finite numbers separated by commas."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = [float("nan")]
+    if not all(abs(number) < float("inf") for number in numbers):
+        fail(f"{option} is a number or several separated by commas, such as {example}; received {text!r}.")
+    return numbers
+
+
+def translate(error: Exception, options: Mapping[str, str]) -> str:
+    """An error of the engine with Python arguments replaced by the options that a user has typed.
+
+    `options`: for each argument its option. An argument is recognised where it is given a value, where a sentence begins
+    with it, and in "Leave … out".
+
+    >>> names = {"init_std": "--init-std", "sphere": "--sphere"}
+    >>> translate(ValueError("Received sphere=True and init_std=0.3. Leave init_std out."), names)
+    'Received --sphere and --init-std 0.3. Leave --init-std out.'
+    """
+    text = str(error)
+    for name, option in options.items():
+        text = re.sub(rf"\b{name}=True\b", option, text)
+        text = re.sub(rf"\b{name}='?([^\s']+?)'?(?=[;,.]?(?:\s|$))", rf"{option} \1", text)
+        text = re.sub(rf"(?:^|(?<=[.;:] )|(?<=Leave )|(?<=smaller )){name}\b(?=:| )", option, text)
+    return text
 
 
 def check_out(out: Path | None) -> None:
     """End with a message, before anything is computed, if nothing can be written to `--out`; None is fine.
 
-    A file without a name is written to the directory, or to the nearest one above it that exists, and is gone again:
-    whether a directory can be written to is not known otherwise, and other bad input shall leave nothing behind.
+    The check creates a temporary file without a name in the directory, or in the nearest one above it that exists: nothing
+    else tells whether a directory can be written to, and bad input shall leave nothing behind.
     """
     if out is None:
         return
@@ -45,3 +82,9 @@ def check_out(out: Path | None) -> None:
         fail(
             f"--out is a directory to write to; received {out}, and {place} says: {error.strerror}. Name another place."
         )
+
+
+def check_limit(limit: float | None) -> None:
+    """End with a message unless a limit of time is positive."""
+    if limit is not None and not 0 < limit < float("inf"):
+        fail(f"--limit is a positive number of seconds; received {limit}.")

@@ -17,6 +17,11 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(2)
 
 
+def complain(message: str) -> None:
+    """Say on standard error what could not be done; the command goes on."""
+    typer.echo(message, err=True)
+
+
 def new_table() -> Table:
     """An empty table in the look of all commands: a rule under the heads, and no other lines."""
     from rich import box

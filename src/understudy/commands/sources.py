@@ -28,32 +28,63 @@ def read_teacher(
         return Teacher.angular(np.pi * np.array(values), activation)
     if teacher_file is None:
         return Teacher.orthonormal(teacher, teacher + 1 if dim is None else dim, activation)
+    return Teacher(*_teacher_in(Path(teacher_file), activation))
+
+
+def _teacher_in(file: Path, activation: str) -> tuple[Any, Any, str]:
+    """Incoming and outgoing weights, and the activation, in a JSON file or in an .npz archive of a two-layer network."""
+    from understudy.files import check_regular
+
     try:
-        content = json.loads(Path(teacher_file).read_text())
-        incoming, outgoing = content["incoming"], content["outgoing"]
+        check_regular(file)
+        if file.suffix == ".npz":
+            from understudy.network_files import read_network
+            from understudy.networks import TwoLayer
+
+            stored = read_network(file)
+            if not isinstance(stored.network, TwoLayer):
+                raise ValueError(f"A teacher has two layers and no biases; {file} holds another network.")
+            return stored.network.incoming, stored.network.outgoing, stored.activation or activation
+        content = json.loads(file.read_text())
+        return content["incoming"], content["outgoing"], content.get("activation", activation)
     except OSError as error:
-        raise ValueError(f"Cannot read --teacher-file {teacher_file}: {error.strerror}.") from None
-    except (json.JSONDecodeError, KeyError, TypeError):
+        raise ValueError(f"Cannot read the teacher in {file}: {error.strerror or error}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         raise ValueError(
-            f"--teacher-file {teacher_file} must be JSON with incoming (k rows of d numbers) and outgoing (k numbers), and "
-            "activation if it is not the option's."
+            f"A teacher is JSON with incoming (k rows of d numbers) and outgoing (k numbers), and activation if it is not the "
+            f"option's; or an .npz archive with W1 and W2. {file} is neither."
         ) from None
-    return Teacher(incoming, outgoing, content.get("activation", activation))
 
 
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
     """Teacher and student of one run in a file that `understudy fit --out` has stored; the best run unless given."""
-    from understudy.network_files import read_network
-    from understudy.networks import Teacher, TwoLayer
+    from understudy.experiments.opening import open_fit
+    from understudy.tasks import Population
 
     if not Path(path).is_file():
         raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")
-    stored = read_network(path, seed, in_span=True)  # the teachers are known in these coordinates, too
-    told, student = stored.configuration, stored.network
-    if told.get("kind") != "fit" or "sphere" in told or told.get("outgoing") != "trained":
-        raise ValueError(f"{path} is no result of a fit with trained outgoing weights; received {told}.")
-    assert isinstance(student, TwoLayer)
-    return Teacher.orthonormal(told["teacher"], student.dim, told["activation"]), student, told
+    try:
+        fit, runs = open_fit(path)
+    except OSError as error:
+        raise ValueError(str(error)) from None
+    if fit.outgoing != "trained":
+        raise ValueError(f"{path} is not a result of a fit with trained outgoing weights; received {fit}.")
+    chosen = [run for run in runs if (run.loss == run.loss if seed is None else run.seed == seed)]
+    if not chosen:
+        raise ValueError(f"{path} has the seeds {', '.join(map(str, runs.seeds))}; received --seed {seed}.")
+    best = min(chosen, key=lambda run: run.loss)
+    # In the span of teachers and students: the same problem in fewer dimensions, where there are many.
+    task, student, _ = Population(fit.make_teacher(), fit.student).in_span(best.parameters)
+    return task.teacher, student, {**fit.configuration(), "seed": best.seed}
+
+
+def read_teacher_arrays(path: Path, activation: str) -> tuple[dict[str, Any], str]:
+    """The arrays of the teacher in a file (see `read_teacher`), and its activation."""
+    import numpy as np
+
+    teacher = read_teacher(activation, 0, None, None, path)
+    arrays = {"teacher_incoming": np.asarray(teacher.incoming), "teacher_outgoing": np.asarray(teacher.outgoing)}
+    return arrays, teacher.activation.name
 
 
 def name_of(network: Path, seed: int | None) -> str:

@@ -81,10 +81,10 @@ def split(
     else:
         _print(report["json"])
     if out is not None:
-        from understudy.plots.split import draw_split
+        from understudy import plots
 
         name = name_by_hash("split", told, source, mus=shares, neuron=neuron, follow=follow)
-        paths = [*draw_split(report["lines"], out / name, report["json"]), out / f"{name}.json"]
+        paths = [*plots.save(plots.split(report["lines"], report["json"]), out / name), out / f"{name}.json"]
         paths[-1].write_text(json.dumps(content, indent=1) + "\n")
         if not json_:
             Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)

@@ -1,1 +1,33 @@
-"""Figures, drawn from stored results only."""
+"""Figures: each is a function of results and, where that makes sense, of axes to draw on; it returns the figure.
+
+>>> import understudy as us
+>>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
+>>> us.plots.fit(runs).savefig("fit.png")  # doctest: +SKIP
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.plots.align_figure import align as align
+    from understudy.plots.fit_figure import fit as fit
+    from understudy.plots.grow_figure import grow as grow
+    from understudy.plots.layers_figure import layers as layers
+    from understudy.plots.merge_figure import merge as merge
+    from understudy.plots.split_figure import split as split
+    from understudy.plots.style import save as save
+    from understudy.plots.sweep_figure import sweep as sweep
+
+_FIGURES = ("align", "fit", "grow", "layers", "merge", "split", "sweep")
+
+
+def __getattr__(name: str) -> object:
+    if name in _FIGURES:
+        return getattr(_import_module(f"understudy.plots.{name}_figure"), name)
+    if name == "save":
+        return _import_module("understudy.plots.style").save
+    raise AttributeError(f"module 'understudy.plots' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*_FIGURES, "save"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from understudy.files import write_atomically
 
 # The palette of Okabe and Ito (2008), made for the common colour deficiencies; without its yellow, which vanishes on
 # white.
@@ -47,11 +50,14 @@ def colours(count: int) -> list[Any]:
     return [mpl.colormaps["viridis"](0.95 * i / (count - 1)) for i in range(count)]
 
 
-def save(figure: Any, stem: Path) -> list[Path]:
-    """Write `stem`.png and `stem`.svg beside each other; a dot in the name is part of it."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "svg")]
-    figure.savefig(paths[0])
-    figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
-    figure.savefig(paths[1], metadata={"Date": None})
+def save(figure: Any, stem: str | Path) -> list[Path]:
+    """Write `stem`.png and `stem`.svg beside each other, each atomically; a dot in the name is part of it."""
+    stem = Path(stem)
+    paths = []
+    with house_style():
+        for ending, options in (("png", {}), ("svg", {"metadata": {"Date": None}})):
+            content = io.BytesIO()
+            figure.savefig(content, format=ending, **options)
+            figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
+            paths.append(write_atomically(stem.with_name(f"{stem.name}.{ending}"), content.getvalue()))
     return paths

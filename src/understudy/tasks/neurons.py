@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from understudy.activations import Activation
+from understudy.networks import Teacher
 
 Described = dict[str, tuple[tuple[str, ...], np.ndarray]]
 """For each name: the names of the axes after the first, which counts points, and the array."""
@@ -67,4 +68,16 @@ def describe_neurons(
         directions = v / np.where(lengths > 0, lengths, 1.0)[:, None]
         found["student_teacher"] = (("student", "teacher"), unit @ directions.T)
     found["student_student"] = (("student", "student_2"), unit @ np.swapaxes(unit, -1, -2))
+    return found
+
+
+def describe_teacher(teacher: Teacher, root: np.ndarray | Array | None = None) -> Described:
+    """Incoming and outgoing weights of a teacher, and the covariance of its inputs from that one's square root."""
+    output = ("output",) if teacher.outgoing.ndim > 1 else ()
+    found: Described = {
+        "teacher_incoming": (("teacher", "dim"), np.asarray(teacher.incoming)),
+        "teacher_outgoing": (("teacher", *output), np.asarray(teacher.outgoing)),
+    }
+    if root is not None:
+        found["covariance"] = (("dim", "dim_2"), np.asarray(root) @ np.asarray(root))
     return found

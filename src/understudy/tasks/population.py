@@ -20,7 +20,7 @@ from understudy.networks import Teacher, TwoLayer
 from understudy.tasks import split_terms
 from understudy.tasks import starts as drawing
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
-from understudy.tasks.neurons import Described, Neurons, describe_neurons
+from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
@@ -405,6 +405,14 @@ class Population(Task):
         w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
         layout = np.arange(self.size).reshape(self.width, -1)
         return Neurons(w, a.reshape(self.width, -1), layout, self.activation)
+
+    def about(self) -> dict[str, int | float | str]:
+        own = {} if self.activation == self.teacher.activation else {"teacher_activation": self.teacher.activation.name}
+        sizes = {"students": self.width, "teachers": self.teacher.width, "dim": self.dim}
+        return {"activation": self.activation.name, **own, **sizes}
+
+    def givens(self) -> Described:
+        return describe_teacher(self.teacher, self.root)
 
     def describe(self, vectors: np.ndarray) -> Described:
         rows = vectors.reshape(len(vectors), self.width, -1)

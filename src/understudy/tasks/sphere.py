@@ -15,7 +15,7 @@ from understudy.activations import Activation, Polynomial
 from understudy.networks import Teacher, TwoLayer
 from understudy.tasks import starts as drawing
 from understudy.tasks.exact_form import ExactForm, name_of
-from understudy.tasks.neurons import Described, Neurons, describe_neurons
+from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
 from understudy.tasks.population import Population
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.sphere_structure import read_sphere
@@ -273,6 +273,13 @@ class Sphere(Task):
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons:
         rows = np.asarray(vector).reshape(self.width, self.dim)
         return Neurons(rows, np.ones((self.width, 1)), np.arange(self.size).reshape(rows.shape), self.activation)
+
+    def about(self) -> dict[str, int | float | str]:
+        sizes = {"students": self.width, "teachers": self.teacher.width, "dim": self.dim}
+        return {"activation": self.activation.name, **sizes}
+
+    def givens(self) -> Described:
+        return describe_teacher(self.teacher)
 
     def describe(self, vectors: np.ndarray) -> Described:
         rows = vectors.reshape(len(vectors), self.width, self.dim)

@@ -197,6 +197,14 @@ class Task(eqx.Module):
         """The point as a two-layer network, if it is one."""
         return None
 
+    def about(self) -> dict[str, int | float | str]:
+        """The task in a few numbers and words, for titles of tables and attributes of stored results."""
+        return {}
+
+    def givens(self) -> Described:
+        """Named arrays that the task was made from, such as `teacher_incoming`, to be kept with results of it."""
+        return {}
+
     def describe(self, vectors: np.ndarray) -> Described:
         """Named arrays worth keeping of a batch of points (weights, norms, correlations); rows of NaN are allowed."""
         return {}

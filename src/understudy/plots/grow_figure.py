@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, house_style
 
 
-def draw_grow(stages: Sequence[Mapping[str, Any]], stem: Path, told: Mapping[str, Any]) -> list[Path]:
-    """Four panels; the averaging neuron stands out from the others."""
+def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Any:
+    """Loss, norms, outgoing weights and correlations against the width; returns the figure.
+
+    `stages` are those of a growth in JSON types; `about` names `activation` and `teacher`.
+    """
     from matplotlib.figure import Figure
 
     with house_style():
         figure = Figure(figsize=(11.5, 3.4), layout="constrained")
         figure.suptitle(
-            f"{told['activation']}, {told['teacher']} teachers: growing by splitting the averaging neuron", fontsize=12
+            f"{about['activation']}, {about['teacher']} teachers: growing by splitting the averaging neuron",
+            fontsize=12,
         )
         loss, norm, weight, correlation = figure.subplots(1, 4)
         widths = [s["width"] for s in stages]
@@ -41,4 +44,4 @@ def draw_grow(stages: Sequence[Mapping[str, Any]], stem: Path, told: Mapping[str
         for ax in (loss, norm, weight, correlation):
             ax.set_xlabel("neurons")
             ax.set_xticks(widths)
-        return save(figure, Path(stem))
+        return figure

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from understudy.networks import Deep, TwoLayer
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, house_style
 from understudy.surgery.merge import LayerMerge, Merged
 
 MOST_TICKS = 30
 
 
-def draw_merge(before: TwoLayer | Deep, merged: Merged, activation: str, stem: Path) -> list[Path]:
-    """Draw and save the figure as `stem`.png and .svg."""
+def merge(before: TwoLayer | Deep, merged: Merged, activation: str) -> Any:
+    """Alignments, counts and outputs before and after a merge; returns the figure."""
     from matplotlib.figure import Figure
 
     layers = merged.report.layers
@@ -31,7 +30,7 @@ def draw_merge(before: TwoLayer | Deep, merged: Merged, activation: str, stem: P
         _alignments(figure, left, before, chosen)
         _counts(middle, layers)
         _outputs(right, before, merged, activation)
-        return save(figure, stem)
+        return figure
 
 
 def _alignments(figure: Any, axes: Any, network: TwoLayer | Deep, layer: LayerMerge) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, colours, house_style, save
+from understudy.plots.style import COLOURS, colours, house_style
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,20 +17,24 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def draw_align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, stem: Path) -> list[Path]:
-    """Draw cells beside each other and save as `stem`.png and .svg: lowest layer's recovery, loss, and what became of every student."""
+def align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, ax: Any = None) -> Any:
+    """Recovery of the lowest layer, loss, and what became of every student; returns the figure.
+
+    With `ax` only the recovery is drawn, on these axes.
+    """
     from matplotlib.figure import Figure
 
+    recovery = recovery_by_polarity if len({c.polarity for c in cells}) > 1 else recovery_by_epoch
     with house_style():
+        if ax is not None:
+            recovery(ax, cells, results, threshold)
+            return ax.figure
         figure = Figure(figsize=(12.5, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
-        if len({c.polarity for c in cells}) > 1:
-            recovery_by_polarity(left, cells, results, threshold)
-        else:
-            recovery_by_epoch(left, cells, results, threshold)
+        recovery(left, cells, results, threshold)
         losses(middle, cells, results)
         l_shape(right, cells[-1], results[-1])
-        return save(figure, stem)
+        return figure
 
 
 def _coloured(cells: Sequence[Experiment]) -> list[tuple[Any, float]]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, house_style
 
 MOST_LABELS = 6
 MOST_COLUMNS = 6
 OTHER = "#BBBBBB"
 
 
-def draw_sweep(rows: Sequence[dict[str, Any]], stem: Path) -> list[Path]:
-    """One column for all cells that differ in k only: share of runs by solution above, losses below; both against k; saved as `stem`.png and .svg."""
+def sweep(rows: Sequence[dict[str, Any]]) -> Any:
+    """Shares of runs by solution above and losses below, against k; a column for all cells that differ in k only.
+
+    `rows` are summaries of cells, see `understudy.results.cells.summarise_cell`. Returns the figure.
+    """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
@@ -50,7 +52,7 @@ def draw_sweep(rows: Sequence[dict[str, Any]], stem: Path) -> list[Path]:
                 f"{len(columns) - MOST_COLUMNS} of {len(columns)} columns are left out, from “{first}” on; --json has them all.",
                 fontsize=9,
             )
-        return save(figure, stem)
+        return figure
 
 
 def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -62,14 +64,15 @@ def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, 
             "dim": _dimension(row, rows),
             "outgoing": f"outgoing {row['outgoing']}",
             "init": row["init"],
-            "init_std": f"std {row['init_std']:g}",
+            "init_std": "" if row["init_std"] is None else f"std {row['init_std']:g}",
         }
         for row in rows
     ]
     varying = [name for name in ("dim", "outgoing", "init", "init_std") if len({t[name] for t in titles}) > 1]
     columns: dict[str, list[dict[str, Any]]] = {}
     for row, words in zip(rows, titles, strict=True):
-        first, second = f"{words['activation']}, {words['student']}", ", ".join(words[name] for name in varying)
+        first = f"{words['activation']}, {words['student']}"
+        second = ", ".join(words[name] for name in varying if words[name])
         columns.setdefault(f"{first}\n{second}".strip(), []).append(row)
     return {title: sorted(chosen, key=lambda r: r["teacher"]) for title, chosen in columns.items()}
 

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from understudy.plots.neurons import order_of_neurons
-from understudy.plots.style import COLOURS, colours, house_style, save
-from understudy.store import configuration_hash
-from understudy.summaries import Line, summarise
+from understudy.plots.style import COLOURS, colours, house_style
+from understudy.results import Runs
+from understudy.results.table import Line
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MOST_SOLUTIONS = 3
 
 
-def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> list[Path]:
-    """Draw and save the figure; the file carries the hash of the configuration, like the result itself."""
+def fit(runs: Runs, ax: Any = None) -> Any:
+    """Losses by seed, the correlations of each distinct solution, and the flow of one run; returns the figure.
+
+    With `ax` only the losses are drawn, on these axes. Tasks without students and teachers have losses only.
+    """
     from matplotlib.figure import Figure
 
-    lines = summarise(rows, configuration)
-    shown = lines[:MOST_SOLUTIONS]
+    rows, lines = runs.to_dataset(), runs.lines
     with house_style():
+        if ax is not None or "student_teacher" not in rows:
+            figure = ax.figure if ax is not None else Figure(figsize=(5.5, 4), layout="constrained")
+            _losses(figure.subplots() if ax is None else ax, rows, lines)
+            return figure
+        shown = lines[:MOST_SOLUTIONS]
         figure = Figure(figsize=(11, 7.2), layout="constrained")
-        c = configuration
-        figure.suptitle(
-            f"{c['activation']}: {c['student']} students, {c['teacher']} teachers, d = {c['dim']}, "
-            f"{rows.sizes['seed']} seeds",
-            fontsize=13,
-        )
+        figure.suptitle(_title(runs), fontsize=13)
         halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1])
         top, bottom = halves
         panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
@@ -39,7 +41,13 @@ def draw_fit(rows: xr.Dataset, configuration: Mapping[str, Any], out: Path) -> l
             image = _correlations(panel, rows, line, colour)
         top.colorbar(image, ax=list(panels[1:]), label="correlation of student and teacher", shrink=0.9)
         _trajectories(bottom, rows, lines[0])
-        return save(figure, Path(out) / f"fit-{configuration_hash(configuration)}")
+        return figure
+
+
+def _title(runs: Runs) -> str:
+    about = dict(runs.about)
+    head = f"{about.get('activation', '')}: {about.get('students')} students, {about.get('teachers')} teachers"
+    return f"{head}, d = {about.get('dim')}, {len(runs)} seed{'s' * (len(runs) != 1)}"
 
 
 def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:

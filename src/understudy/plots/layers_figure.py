@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, house_style
 
 
-def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], stem: Path) -> list[Path]:
-    """Draw and save as `stem`.png and .svg, one row of panels a hidden layer."""
+def layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray]) -> Any:
+    """Covariances, spectra and forces, one row of panels per hidden layer; returns the figure."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -26,7 +25,7 @@ def draw_layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], stem:
             figure.colorbar(image, ax=axes[0], shrink=0.85)
             _spectra(axes[1], arrays[f"K{number}"], gram, row)
             _forces(axes[2], arrays[f"Z{number}"], arrays[f"attraction{number}"], arrays[f"repulsion{number}"], row)
-        return save(figure, stem)
+        return figure
 
 
 def _spectra(axes: Any, plain: np.ndarray, activated: np.ndarray, row: dict[str, Any]) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style, save
+from understudy.plots.style import COLOURS, house_style
 
 MARKERS = {"minimum": "o", "strict saddle": "v", "non-strict saddle": "D"}
 COLUMNS = 4
 
 
-def draw_split(lines: Sequence[Mapping[str, Any]], stem: Path, report: Mapping[str, Any]) -> list[Path]:
+def split(lines: Sequence[Mapping[str, Any]], report: Mapping[str, Any]) -> Any:
     """Five least eigenvalues against μ with the bounds of Lemma 4.2 and App. D.2.1, and the certified points.
 
-    The upper bound is of the size of the eigenvalues, the lower one is not: it has a panel of its own.
+    The upper bound is of the size of the eigenvalues, the lower one is not: it has a panel of its own. Returns the figure.
     """
     from matplotlib.figure import Figure
 
@@ -46,7 +45,7 @@ def draw_split(lines: Sequence[Mapping[str, Any]], stem: Path, report: Mapping[s
             ncols=min(len(handles), 2 * columns),
             fontsize=8,
         )
-        return save(figure, Path(stem))
+        return figure
 
 
 def _eigenvalues(ax: Any, line: Mapping[str, Any], first: bool) -> None:

@@ -1,0 +1,68 @@
+"""Progress on standard error: a bar on a terminal, and a line now and then everywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.experiments.collecting import CollectProgress
+
+FIRST_LINE_SECONDS = 10.0
+"""Without a terminal, nothing is said about work that takes less than this."""
+
+LINE_FACTOR = 1.5
+"""Each line comes after this many times the time of the one before, and at least every `LONGEST_SECONDS`."""
+
+LONGEST_SECONDS = 300.0
+
+
+class Reporter:
+    """Shows how much of some work is done; `what` is counted."""
+
+    def __init__(self, what: str, bar: Any = None):
+        self.what, self.bar, self.item = what, bar, None
+        self.begun = time.monotonic()
+        self.next = FIRST_LINE_SECONDS
+        if bar is not None:
+            self.item = bar.add_task(what, total=None)
+
+    def show(self, done: float, total: float, note: str = "") -> None:
+        """Show that `done` of `total` is done; `note` says what is going on."""
+        if self.bar is not None:
+            self.bar.update(self.item, completed=done, total=total, description=note or self.what)
+            return
+        seconds = time.monotonic() - self.begun
+        if seconds >= self.next:
+            self.next = min(seconds * LINE_FACTOR, seconds + LONGEST_SECONDS)
+            said = f", {note}" if note else ""
+            print(f"{done:.4g} of {total:.4g} {self.what} after {seconds:.0f} s{said}", file=sys.stderr, flush=True)
+
+    def collecting(self, progress: CollectProgress) -> None:
+        """Show the progress of a collection."""
+        left = progress.seconds_left
+        words = [
+            progress.note,
+            f"{progress.reused} stored before" if progress.reused else "",
+            f"{progress.failed} failed" if progress.failed else "",
+            f"about {left:.0f} s left" if left else "",
+        ]
+        done = progress.done + progress.reused + progress.failed
+        self.show(done, progress.total, ", ".join(word for word in words if word))
+
+
+@contextmanager
+def reporting(what: str, quiet: bool = False) -> Iterator[Reporter]:
+    """A `Reporter`. On a terminal it is a bar, which `quiet` hides."""
+    if not sys.stderr.isatty():
+        yield Reporter(what)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True) as bar:
+        yield Reporter(what, bar)

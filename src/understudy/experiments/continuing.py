@@ -1,0 +1,43 @@
+"""Going on from the ends of a stored fit, with a tighter tolerance or for a longer time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from understudy.experiments.description import key_of
+from understudy.experiments.fit import Fit
+from understudy.experiments.opening import open_fit
+from understudy.results.opening import FIT
+
+
+def continue_fit(
+    place: Path, seeds: Sequence[int] | None = None, **changes: Any
+) -> tuple[Fit, dict[int, Any], list[int]]:
+    """The fit that begins where a stored one ended, the ends by seed, and which of `seeds` are stored.
+
+    **Arguments**
+
+    - `place`: the file of a fit, or a directory with one.
+    - `seeds`: which to continue; those that are stored, unless given.
+    - `changes`: `tolerance`, `max_time` and `times` of the continuation; as before unless given.
+    """
+    before, runs = open_fit(_file_in(place))
+    task = before.task()
+    ends = {run.seed: task.flatten(run.parameters) for run in runs}
+    chosen = [seed for seed in (ends if seeds is None else seeds) if seed in ends]
+    if not chosen:
+        raise ValueError(f"{place} has the seeds {', '.join(map(str, ends))}; received none of them.")
+    return replace(before, begin=key_of(before), **changes), ends, chosen
+
+
+def _file_in(place: Path) -> Path:
+    if not place.is_dir():
+        return place
+    files = sorted(place.glob(f"{FIT}-*.nc"))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:5]) or "none"
+        raise ValueError(f"{place} holds {len(files)} fits ({names}); name the file of one of them.")
+    return files[0]

@@ -1,0 +1,81 @@
+"""What an experiment is, in words: frozen, validated, and the same text wherever it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from understudy.files import canonical_json, content_hash
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Description(Protocol):
+    """A frozen description of runs of which each has a seed. One description is one file of a store, seeds are its rows.
+
+    Descriptions have no seeds: more seeds are more rows of the same file. They hold contents, never the names of files:
+    of arrays that a user gives, the configuration has a hash, and a worker is sent the arrays themselves.
+    """
+
+    kind: ClassVar[str]
+    needed: ClassVar[frozenset[str]]  # variables that stored rows must have
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Arrays that were given, by name."""
+
+    def configuration(self) -> dict[str, Any]:
+        """The description in JSON types; its hash names the file."""
+
+    @classmethod
+    def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> Self:
+        """The description of a configuration; `arrays` are those that it names."""
+
+    def rows(self, seeds: list[int], *, seconds: float | None = None) -> xr.Dataset | None:
+        """Compute these seeds, one row each; after `seconds`, those that are finished, or None if none is."""
+
+
+def key_of(description: Description) -> str:
+    """The hash of a description."""
+    return content_hash(canonical_json(description.configuration(), "description").encode())
+
+
+def array_fields(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What a configuration says of given arrays: shapes, and hashes of their contents; nothing if there are none."""
+    if not arrays:
+        return {}
+    return {
+        "arrays": {
+            name: {"shape": list(np.shape(x)), "content": content_hash(np.ascontiguousarray(x, "<f8").tobytes())}
+            for name, x in sorted(arrays.items())
+        }
+    }
+
+
+def array_variables(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Given arrays as variables of a dataset, `given_<name>`."""
+    return {
+        f"given_{name}": (tuple(f"given_{name}_{axis}" for axis in range(np.ndim(x))), np.asarray(x))
+        for name, x in arrays.items()
+    }
+
+
+def arrays_in(dataset: xr.Dataset) -> dict[str, np.ndarray]:
+    """The given arrays that a stored result holds; the inverse of `array_variables`."""
+    prefix = "given_"
+    return {str(n)[len(prefix) :]: v.values for n, v in dataset.data_vars.items() if str(n).startswith(prefix)}
+
+
+def check_finite_array(name: str, value: Any, ndim: int) -> np.ndarray:
+    """A read-only array of finite numbers with `ndim` axes; `ValueError` names it otherwise."""
+    try:
+        array = np.array(value, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is an array of numbers; received {value!r}.") from None
+    if array.ndim != ndim or array.size == 0 or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} has {ndim} axes of finite numbers; received shape {array.shape}.")
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,80 @@
+"""What a request would take, before it is begun: those that cannot work are refused with the numbers."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from understudy.experiments.fit import Fit
+
+MOST_SEEDS = 10_000_000
+MOST_CELLS = 100_000
+STEEPEST = 1e4
+"""Activations steeper than this need quadrature with more nodes than a computation can hold."""
+
+
+class TooMuchError(ValueError):
+    """A request that this machine cannot fulfil; the message has the numbers."""
+
+
+def available_memory() -> float:
+    """Bytes of memory that this process may use: of the machine, or of its container; inf where that is not known."""
+    try:
+        most = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+    with suppress(OSError, ValueError):  # no container, or "max"
+        most = min(most, float(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return most
+
+
+def memory_needed(fit: Fit, seeds: int) -> float:
+    """Bytes that a fit takes at least.
+
+    k d numbers for the teachers, 2 S n d for starts and ends of S seeds, and 2 P² for a Hessian and its factors, where P
+    counts the parameters in the span of teachers and students.
+    """
+    return 8.0 * sum(_parts(fit, seeds).values())
+
+
+def _parts(fit: Fit, seeds: int) -> dict[str, float]:
+    """Numbers to be kept, under what to do if they are too many."""
+    dim = float(fit.dim or 0)
+    size = fit.student * (min(dim, fit.student + fit.teacher) + 1)
+    return {
+        "Use fewer teachers or students.": 2 * size**2,
+        "Use a smaller dim: beyond students + teachers it changes nothing but the start.": fit.teacher * dim,
+        "Use fewer seeds at a time.": 2 * seeds * fit.student * dim,
+    }
+
+
+def check_fit(fit: Fit, seeds: int) -> None:
+    """Raise `TooMuchError` for a fit that this machine cannot compute."""
+    from understudy import activations
+
+    if seeds > MOST_SEEDS:
+        raise TooMuchError(
+            f"At most {MOST_SEEDS:,} seeds in one go; received {seeds:,}. Give ranges one after another."
+        )
+    needed, there = memory_needed(fit, seeds), available_memory()
+    if needed > there:
+        raise TooMuchError(
+            f"{fit.student:,} students, {fit.teacher:,} teachers, {fit.dim:,} dimensions and {seeds:,} seeds need at "
+            f"least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. "
+            + max(_parts(fit, seeds).items(), key=lambda part: part[1])[0]
+        )
+    steepness = activations.get(fit.activation).steepness
+    if steepness > STEEPEST:
+        raise TooMuchError(
+            f"{fit.activation} is as steep as {steepness:.1g} × x: its expectations need more quadrature nodes than fit "
+            f"into memory. Use a parameter of at most {STEEPEST:g}, or the limit: relu for softplus, or erf for tanh."
+        )
+
+
+def check_cells(cells: int) -> None:
+    """Raise `TooMuchError` for a grid of more cells than one sweep can keep."""
+    if cells > MOST_CELLS:
+        raise TooMuchError(
+            f"This grid has {cells:,} cells; a sweep has at most {MOST_CELLS:,}. Give coarser axes, such as 8-1024:8."
+        )

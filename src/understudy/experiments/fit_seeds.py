@@ -1,0 +1,163 @@
+"""Runs of one fit, computed here or on a cluster, with the seeds that a store holds reused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from understudy.experiments.collecting import CollectProgress, FailedSeeds, Place, collect_rows, in_background
+from understudy.experiments.fit import Fit, OutOfTime
+from understudy.results import Run, Runs
+from understudy.results.rows import SeedRows
+from understudy.store import Store
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from understudy.fitting import FitProgress
+
+
+@dataclass(frozen=True)
+class FitOutcome:
+    """What became of the seeds of a fit.
+
+    - `runs`: those that are done, in the order asked for; `reused` of them were stored before.
+    - `unfinished`: seeds for which there was no time; `failed`: seeds that could not be computed.
+    - `unsaved`: why runs could not be stored, if so.
+    """
+
+    runs: Runs
+    reused: int
+    unfinished: list[int] = field(default_factory=list)
+    failed: list[FailedSeeds] = field(default_factory=list)
+    unsaved: str | None = None
+
+
+def collect_fit(
+    fit: Fit,
+    seeds: Sequence[int],
+    store: Store | None = None,
+    *,
+    place: Place | None = None,
+    progress: Callable[[CollectProgress], None] | None = None,
+    limit: float | None = None,
+    starts: dict[int, Any] | None = None,
+) -> FitOutcome:
+    """Runs of these seeds: those that `store` holds are reused, the others computed and stored as they end.
+
+    **Arguments**
+
+    - `place`: a cluster or local processes; in this process unless given.
+    - `limit`: seconds after which runs under way are given up; what is finished is kept.
+    - `starts`: parameters by seed, for a fit that continues another.
+
+    KeyboardInterrupt is raised again after finished runs have been stored.
+    """
+    if place is not None:
+        return _on_workers(fit, seeds, store, place, progress, limit)
+    collector = _LocalCollector(fit, list(seeds), store, progress)
+    collector.compute(limit, starts)
+    return collector.outcome()
+
+
+def runs_of_rows(fit: Fit, rows: xr.Dataset | None) -> Runs:
+    """The runs in rows of this fit."""
+    from understudy.results import from_dataset
+
+    if rows is None:
+        return fit.to_runs([])
+    found = from_dataset(rows, fit.task())
+    return Runs(list(found), found.task, found.times, fit.configuration())
+
+
+def _on_workers(
+    fit: Fit,
+    seeds: Sequence[int],
+    store: Store | None,
+    place: Place,
+    progress: Callable[[CollectProgress], None] | None,
+    limit: float | None,
+) -> FitOutcome:
+    found = collect_rows([fit], seeds, store, place=place, progress=progress, limit=limit)
+    runs = runs_of_rows(fit, found.rows[0])
+    return FitOutcome(runs, found.reused, found.unfinished.get(0, []), found.failed, found.unsaved)
+
+
+class _LocalCollector:
+    def __init__(
+        self, fit: Fit, seeds: list[int], store: Store | None, progress: Callable[[CollectProgress], None] | None
+    ):
+        self.fit, self.seeds, self.progress = fit, seeds, progress
+        self.keeper = None if store is None else SeedRows(store, fit.configuration(), fit.needed)
+        self.stored = None if self.keeper is None else self.keeper.load()
+        there = set() if self.stored is None else {int(s) for s in self.stored["seed"].values}
+        self.missing = [s for s in seeds if s not in there]
+        self.finished: list[Run] = []
+        self.waiting: list[Run] = []
+        self.unsaved: str | None = None
+        self.note = "compiling"
+        self.begun = self.saved = time.monotonic()
+
+    def compute(self, limit: float | None, starts: dict[int, Any] | None) -> None:
+        if not self.missing:
+            return
+
+        def watch(progress: FitProgress) -> None:
+            self.note = f"flow, t ≤ {progress.time:.2g}"
+
+        def produce() -> Any:
+            return self.fit.follow(self.missing, watch=watch, seconds=limit, starts=_batch(starts, self.missing))
+
+        self.report()
+        try:
+            for run in in_background(produce, self.report):
+                self.finished.append(run)
+                self.waiting.append(run)
+                self.report()
+                if time.monotonic() - self.saved > 2:
+                    self.keep()
+        except OutOfTime:
+            pass
+        finally:
+            self.keep(last=True)
+
+    def keep(self, last: bool = False) -> None:
+        """Store the runs that wait. If that fails they go on waiting, and stay in memory."""
+        if self.keeper is None:
+            return
+        try:
+            if self.waiting:
+                rows = self.fit.to_rows(self.waiting)
+                self.waiting.clear()
+                self.keeper.put(rows)
+            if last:
+                self.unsaved = None
+                self.keeper.flush()
+        except OSError as error:
+            self.unsaved = str(error)
+        self.saved = time.monotonic()
+
+    def report(self) -> None:
+        if self.progress is not None:
+            reused = len(self.seeds) - len(self.missing)
+            seconds = time.monotonic() - self.begun
+            self.progress(CollectProgress(len(self.finished), reused, 0, len(self.seeds), seconds, self.note))
+
+    def outcome(self) -> FitOutcome:
+        runs = {run.seed: run for run in self.finished}
+        if self.stored is not None:
+            known = set(self.seeds) & {int(s) for s in self.stored["seed"].values}
+            if known:
+                runs |= {run.seed: run for run in runs_of_rows(self.fit, self.stored.sel(seed=sorted(known)))}
+        unfinished = [s for s in self.seeds if s not in runs]
+        done = self.fit.to_runs([runs[s] for s in self.seeds if s in runs])
+        return FitOutcome(done, len(self.seeds) - len(self.missing), unfinished, [], self.unsaved)
+
+
+def _batch(starts: dict[int, Any] | None, seeds: list[int]) -> Any:
+    """Flat parameters of these seeds, one row each."""
+    import numpy as np
+
+    return None if starts is None else np.stack([np.asarray(starts[s]) for s in seeds])

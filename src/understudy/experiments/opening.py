@@ -1,0 +1,45 @@
+"""`understudy.open`: stored results as objects again, with the task that they describe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from understudy.experiments.description import arrays_in
+from understudy.experiments.fit import Fit
+from understudy.results import Runs, from_dataset
+from understudy.results.opening import FIT, open_results
+from understudy.store import read_result
+from understudy.tasks.task import Task
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `open` is the public name
+    """Open a stored result: a file of `fit` as `Runs`, a directory of them as `Cells`, other files as datasets.
+
+    A result that is opened again has what the fresh one had, and prints the same table. `task` is needed only for results
+    of a task that was made in Python, and only for networks of your own: without it their parameters are flat vectors.
+
+    Raises `OSError` if there is no such file, and `ValueError` (with the reason) if it is not a sound result.
+    """
+    return open_results(path, task, _task_of)
+
+
+def open_fit(path: str | os.PathLike[str]) -> tuple[Fit, Runs]:
+    """The description in the file of a fit, and its runs; `ValueError` if it is something else."""
+    dataset = read_result(path)
+    configuration = json.loads(dataset.attrs["configuration"])
+    if configuration.get("kind") != FIT or set(configuration) == {"kind"}:
+        raise ValueError(f"{path} does not say what was fitted; give a file that `understudy fit --out` wrote.")
+    fit = Fit.of(configuration, arrays_in(dataset))
+    return fit, from_dataset(dataset, fit.task())
+
+
+def _task_of(configuration: Mapping[str, Any], dataset: xr.Dataset) -> Task | None:
+    if set(configuration) == {"kind"}:  # saved from Python: the task is not described
+        return None
+    return Fit.of(configuration, arrays_in(dataset)).task()

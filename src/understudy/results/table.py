@@ -1,0 +1,133 @@
+"""Runs as a table: a row for each distinct point, as text, as HTML, and as a data frame."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.results.runs import Runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEGEND = "least λ: least Hessian eigenvalue; |∇L|: largest gradient norm; time: median flow time."
+
+
+@dataclass(frozen=True)
+class Line:
+    """Runs that ended in one point, up to symmetry; `first` is the position of the run that stands for them."""
+
+    kind: str
+    label: str
+    count: int
+    loss: float
+    predicted_loss: float | None
+    least_eigenvalue: float
+    gradient_norm: float
+    flow_time: float
+    flat_dimension: int
+    first: int
+    rows: tuple[int, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The kind, and the dimension of a flat set of minima."""
+        return self.kind + (f" ({self.flat_dimension}-d)" if self.flat_dimension else "")
+
+
+def summarise_runs(runs: Runs) -> list[Line]:
+    """Group runs by the point they ended in, up to symmetry, most frequent first."""
+    lines = []
+    for group in runs.groups():
+        members = [runs[i] for i in group.members]
+        certificates = [run.certificate for run in members]
+        lines.append(
+            Line(
+                kind=group.kind,
+                label=group.label,
+                count=group.count,
+                loss=float(group.loss),
+                predicted_loss=members[0].structure.predicted_loss,
+                least_eigenvalue=float(min(c.least_eigenvalue for c in certificates)),
+                gradient_norm=float(max(c.gradient_norm for c in certificates)),
+                flow_time=float(np.median([run.flow_time for run in members])),
+                flat_dimension=int(certificates[0].flat_dimension),
+                first=group.members[0],
+                rows=tuple(group.members),
+            )
+        )
+    return lines
+
+
+def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of the table; the first two columns are text, the others numbers."""
+    theory = any(line.predicted_loss is not None for line in lines)
+    heads = ["verdict", "label", "runs", "loss", *(["- theory"] if theory else []), "least λ", "|∇L|", "time"]
+    rows = []
+    for line in lines:
+        gap = "" if line.predicted_loss is None else f"{line.loss - line.predicted_loss:.0e}"
+        rows.append(
+            [
+                line.verdict,
+                line.label,
+                str(line.count),
+                f"{line.loss:.9f}",
+                *([gap] if theory else []),
+                f"{line.least_eigenvalue:.1e}",
+                f"{line.gradient_norm:.0e}",
+                f"{line.flow_time:.0e}",
+            ]
+        )
+    return heads, rows
+
+
+def as_text(runs: Runs) -> str:
+    """The table in plain characters."""
+    heads, rows = columns(runs.lines)
+    widths = [max(len(text) for text in column) for column in zip(heads, *rows, strict=True)]
+
+    def aligned(cells: Sequence[str]) -> str:
+        words = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        return "  ".join(words).rstrip()
+
+    return "\n".join([_title(runs), *map(aligned, [heads, *rows])])
+
+
+def as_html(runs: Runs) -> str:
+    """The table for notebooks."""
+    heads, rows = columns(runs.lines)
+    style = ["text-align:left" if i < 2 else "text-align:right" for i in range(len(heads))]
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(f'<{tag} style="{s}">{html.escape(c)}</{tag}>' for s, c in zip(style, cells, strict=True))
+        return f"<tr>{inner}</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return (
+        f"<p>{html.escape(_title(runs))}</p><table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"
+        f"<p><small>{html.escape(LEGEND)}</small></p>"
+    )
+
+
+def as_dataframe(records: Sequence[Mapping[str, Any]], index: str | None = None) -> pd.DataFrame:
+    """Records as a data frame; `ImportError` says what to install."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "to_dataframe needs pandas, which is not installed: `pip install pandas`. Without it, use to_dataset(), or "
+            "[run.summary() for run in runs]."
+        ) from error
+    frame = pd.DataFrame.from_records(list(records))
+    return frame if index is None else frame.set_index(index)
+
+
+def _title(runs: Runs) -> str:
+    count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+    about = dict(runs.about)
+    of = f" of {about.pop('task')}" if "task" in about else ""
+    return f"{count}{of}" + (": " if about else "") + ", ".join(f"{name} {value}" for name, value in about.items())
