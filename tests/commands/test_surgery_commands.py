@@ -68,7 +68,7 @@ def test_split_of_a_stored_result(tmp_path):
         (["grow", "--mu", "1"], "silent neuron"),
         (["grow", "--push", "-1"], "positive length"),
         (["grow", "--push", "nan"], "positive length"),
-        (["grow", "--teacher-file", "none.json"], "Cannot read --teacher-file none.json"),
+        (["grow", "--teacher-file", "none.json"], "Cannot read the teacher in none.json"),
         (["grow", "--angles", "0", "--teacher-file", "x"], "not both"),
     ],
 )
