@@ -56,6 +56,8 @@ def fit(
     >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
     >>> runs[0].certificate.kind, runs[0].structure.label
     ('minimum', '1-copy-1-average')
+    >>> [(group.label, group.count) for group in runs.groups()]
+    [('1-copy-1-average', 2)]
     """
     options = FlowOptions() if options is None else options
     found = sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])

@@ -67,11 +67,6 @@ class Runs(Sequence[Run]):
     - `times`: the snapshot times of the flow.
     - `configuration`: the description the runs were computed from (JSON types), if there is one.
     - `about`: the task in a few numbers and words.
-
-    >>> import understudy as us
-    >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
-    >>> [(group.label, group.count) for group in runs.groups()]
-    [('1-copy-1-average', 2)]
     """
 
     def __init__(
