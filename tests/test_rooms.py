@@ -36,6 +36,7 @@ ROOMS = [
     "plots",
     "torch",
     "papers",
+    "lab",
     "commands",
     "cli",
     "__main__",

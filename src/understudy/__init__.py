@@ -35,6 +35,7 @@ _ROOMS = (
     "dynamics",
     "experiments",
     "gaussian",
+    "lab",
     "layers",
     "networks",
     "plots",

@@ -11,6 +11,7 @@ from understudy.commands.align import align
 from understudy.commands.claims import claims
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
+from understudy.commands.lab import lab
 from understudy.commands.layers import layers
 from understudy.commands.merge import merge
 from understudy.commands.reproduce import reproduce
@@ -29,6 +30,7 @@ FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networ
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
 app.command(rich_help_panel=FIND)(align)
+app.command(rich_help_panel=INSIDE)(lab)
 app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=CHANGE)(split)
 app.command(rich_help_panel=CHANGE)(grow)

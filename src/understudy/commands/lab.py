@@ -1,0 +1,50 @@
+"""`understudy lab`: watch a student learn, in the browser."""
+
+from typing import Annotated
+
+import typer
+
+from understudy.commands.screen import fail
+
+
+def lab(
+    link: Annotated[str | None, typer.Argument(help="A link of the lab, from anyone, to begin with.")] = None,
+    port: Annotated[int, typer.Option(help="Port on this machine; a free one unless given.", min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+    token: Annotated[
+        str | None, typer.Option(help="Last part of the address; random unless given. Letters, digits, - and _.")
+    ] = None,
+) -> None:
+    """Open the lab: choose a teacher and a student, watch the gradient flow, see the verdict.
+
+    The server listens on this machine only, needs no network, and ends with Ctrl-C.
+
+    Example: `understudy lab --port 8765`
+    """
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+        import websockets  # noqa: F401
+    except ModuleNotFoundError as error:
+        fail(f"The lab needs {error.name}, which is not installed. Run: pip install 'understudy[lab]'")
+    import re
+
+    from understudy.lab.address import question_of
+    from understudy.lab.question import BadQuestionError
+    from understudy.lab.server import serve
+
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{8,100}", token):
+        fail(f"--token is 8 to 100 letters, digits, - and _; received {token!r}.")
+    try:
+        question = None if link is None else question_of(link)
+    except BadQuestionError as error:
+        fail(str(error))
+
+    def say(address: str) -> None:
+        typer.echo(f"The lab is at {address}")
+        typer.echo("It answers to this machine only. Ctrl-C ends it.")
+
+    try:
+        serve(question, port=port, token=token, browser=not no_browser, say=say)
+    except OSError as error:
+        fail(f"Port {port} cannot be used: {error.strerror}. Leave --port out to take a free one.")

@@ -1,0 +1,101 @@
+"""A question as Python and as a shell command that give the same run."""
+
+import shlex
+
+from understudy.lab.question import Question, dim_of
+
+
+def as_python(question: Question) -> str:
+    """A script that repeats the run and prints loss, verdict and label of every part."""
+    lines = [
+        "import numpy as np",
+        "import understudy as us",
+        "",
+        f"teacher = {_teacher(question)}",
+        f"task = {_task(question, question.students)}",
+        f"options = us.dynamics.FlowOptions(rtol={question.tolerance!r}, atol={question.tolerance!r})",
+        f"run = us.fit(task, seeds=[{question.start.get('seed', 0)}], {_init(question)}options=options)[0]",
+        "print(repr(float(run.loss)), run.certificate.kind, run.structure.label)",
+    ]
+    width = question.students
+    for step in question.then:
+        lines += ["", *_step(question, dict(step), width)]
+        width += "split" in step
+        lines += [
+            "run = us.fit(task, seeds=[0], init=np.asarray(vector)[None], options=options)[0]",
+            "print(repr(float(run.loss)), run.certificate.kind, run.structure.label)",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def as_command(question: Question) -> str | None:
+    """The `understudy fit` command of the same run, or None if the command cannot say it."""
+    if question.teacher["kind"] != "orthonormal" or question.start["kind"] == "vectors" or question.then:
+        return None
+    words = ["understudy", "fit", "--activation", question.activation]
+    words += ["--teacher", str(question.teacher["count"]), "--student", str(question.students)]
+    words += ["--dim", str(question.teacher["dim"]), "--seeds", f"{question.start['seed']}-{question.start['seed']}"]
+    if question.sphere:
+        words.append("--sphere")
+    else:
+        words += ["--outgoing", question.outgoing, "--init", question.start["kind"]]
+        if question.start["kind"] == "gaussian":
+            words += ["--init-std", repr(question.start["std"])]
+    if question.bias != "none":
+        words += ["--bias", question.bias]
+    return shlex.join([*words, "--tolerance", repr(question.tolerance)])
+
+
+def _teacher(question: Question) -> str:
+    asked, activation = question.teacher, question.activation
+    if asked["kind"] == "orthonormal":
+        return f"us.Teacher.orthonormal({asked['count']}, dim={asked['dim']}, activation={activation!r})"
+    if asked["kind"] == "random":
+        return f"us.Teacher.random({asked['count']}, {asked['dim']}, {activation!r}, seed={asked['seed']})"
+    if asked["kind"] == "angles":
+        return f"us.Teacher.angular({asked['angles']!r}, {activation!r})"
+    return f"us.Teacher({asked['incoming']!r}, {asked['outgoing']!r}, {activation!r})"
+
+
+def _task(question: Question, width: int) -> str:
+    if question.sphere:
+        return f"us.Sphere(teacher, {width})"
+    fixed = "" if question.outgoing == "trained" else ", outgoing=1.0"
+    bias = "" if question.bias == "none" else f", bias={question.bias!r}"
+    return f"us.Population(teacher, width={width}{fixed}{bias})"
+
+
+def _init(question: Question) -> str:
+    start = question.start
+    if start["kind"] == "gaussian":
+        return f"init_std={start['std']!r}, "
+    if start["kind"] == "glorot":
+        return "init='glorot', "
+    rows = f"np.array({start['incoming']!r})"
+    if question.sphere:
+        rows = f"(rows := {rows}) / np.linalg.norm(rows, axis=1, keepdims=True)"
+        return f"init=np.asarray(task.flatten(us.TwoLayer({rows}, np.ones({question.students}))))[None], "
+    return f"init=np.asarray(task.flatten(us.TwoLayer({rows}, {start['outgoing']!r})))[None], "
+
+
+def _step(question: Question, step: dict[str, float], width: int) -> list[str]:
+    if "split" in step:
+        shares = [step["share"], 1 - step["share"]]
+        return [
+            f"network = us.surgery.split(run.parameters, {{{step['split']}: {shares!r}}})",
+            f"task = {_task(question, width + 1)}",
+            "vector = task.flatten(network)",
+        ]
+    if question.sphere:
+        return ["vector = task.flatten(run.parameters)  # pushes on the sphere: see the lab's page"]
+    return [
+        "vector = np.asarray(task.flatten(run.parameters))",
+        f"direction = np.linalg.eigh(np.asarray(task.hessian(vector)))[1][:, {step['push']}]",
+        "direction = direction * np.sign(direction[np.argmax(np.abs(direction))])",
+        f"vector = vector + {step['sign']} * 1e-3 * (1 + np.linalg.norm(vector)) * direction",
+    ]
+
+
+def name_of(question: Question) -> str:
+    """A file name for what is exported, without its ending."""
+    return f"understudy-{question.activation.replace(':', '-')}-{dim_of(question.teacher)}d-{question.students}students"

@@ -1,0 +1,40 @@
+"""Who may talk to the server: this machine's own browser, with the token, and nobody else.
+
+A page of another site that the same browser has open can send requests to 127.0.0.1. It cannot know the token, and
+its `Origin` gives it away. A rebinding name server can make a foreign name point here, which the `Host` gives away.
+"""
+
+import hmac
+from collections.abc import Mapping
+
+
+class Guard:
+    """Checks `Host`, `Origin` and the token of every request."""
+
+    def __init__(self, port: int, token: str):
+        self.token = token
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+
+    def refusal(self, headers: Mapping[str, str], token: str, *, needs_origin: bool) -> str | None:
+        """Why a request is refused, or None if it is welcome. Browsers always send `Origin` for sockets and POST."""
+        if headers.get("host", "") not in self._hosts:
+            return "This server answers only to its own address."
+        origin = headers.get("origin")
+        if origin is None and needs_origin:
+            return "A request without an origin is refused."
+        if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
+            return "A request from another site is refused."
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            return "The token in the address is wrong. Use the address that `understudy lab` has printed."
+        return None
+
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What a browser is told with every answer: load nothing from elsewhere, tell nobody the address, keep no copy."""

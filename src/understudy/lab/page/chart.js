@@ -1,0 +1,120 @@
+// Line charts in SVG: axes with ticks, curves drawn once, a playhead that moves cheaply.
+
+const SVG = "http://www.w3.org/2000/svg";
+export const WIDTH = 460, HEIGHT = 270;
+const LEFT = 58, RIGHT = 12, TOP = 30, BOTTOM = 40;
+
+export function element(name, attributes = {}, parent = null, text = null) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "style") made.style.cssText = value; // as an attribute the content security policy would refuse it
+    else made.setAttribute(key, value);
+  }
+  if (text !== null) made.textContent = text;
+  if (parent) parent.append(made);
+  return made;
+}
+
+export const colour = (i) => `var(--s${i % 8})`;
+const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
+export const dash = (i) => DASHES[Math.floor(i / 8) % DASHES.length];
+
+const power = (e) => `10${[...String(e)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)])).join("")}`;
+
+export function logTicks(low, high) {
+  const first = Math.ceil(low - 1e-9), last = Math.floor(high + 1e-9);
+  const step = Math.max(1, Math.ceil((last - first) / 6));
+  const ticks = [];
+  for (let e = first; e <= last; e += step) ticks.push([e, power(e)]);
+  return ticks;
+}
+
+export function linearTicks(low, high) {
+  const span = Math.max(high - low, 1e-300);
+  const raw = span / 5, base = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * base).find((s) => s >= raw);
+  const ticks = [];
+  for (let x = Math.ceil(low / step) * step; x <= high + 1e-9 * span; x += step)
+    ticks.push([x, Math.abs(x) < step / 1e6 ? "0" : String(+x.toPrecision(3))]);
+  return ticks;
+}
+
+// Signed logarithm: linear below `unit`, logarithmic above; for eigenvalues of both signs.
+export const signedLog = (unit) => (x) => Math.sign(x) * Math.log10(1 + Math.abs(x) / unit);
+
+export class Chart {
+  constructor(figure, title, xLabel, yLabel) {
+    this.root = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, figure);
+    element("text", { x: LEFT, y: 19, class: "title" }, this.root, title);
+    element("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 7, "text-anchor": "middle" }, this.root, xLabel);
+    const y = (TOP + HEIGHT - BOTTOM) / 2;
+    element("text", { x: 13, y, "text-anchor": "middle", transform: `rotate(-90 13 ${y})` }, this.root, yLabel);
+    this.grid = element("g", {}, this.root);
+    const size = { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM };
+    element("rect", { ...size, class: "frame" }, this.root);
+    const id = `clip-${Math.random().toString(36).slice(2)}`;
+    this.clip = element("rect", { ...size, width: 0 }, element("clipPath", { id }, this.root));
+    const whole = `whole-${id}`;
+    element("rect", size, element("clipPath", { id: whole }, this.root));
+    this.ghosts = element("g", { class: "ghost", "clip-path": `url(#${whole})` }, this.root);
+    this.curves = element("g", { "clip-path": `url(#${id})` }, this.root);
+    this.marks = element("g", {}, this.root);
+    this.head = element("line", { y1: TOP, y2: HEIGHT - BOTTOM, class: "playhead" }, this.root);
+    this.range = { x: [0, 1], y: [0, 1] };
+  }
+
+  x(value) {
+    const [low, high] = this.range.x;
+    return LEFT + ((value - low) / Math.max(high - low, 1e-300)) * (WIDTH - LEFT - RIGHT);
+  }
+
+  y(value) {
+    const [low, high] = this.range.y;
+    return HEIGHT - BOTTOM - ((value - low) / Math.max(high - low, 1e-300)) * (HEIGHT - TOP - BOTTOM);
+  }
+
+  axes(x, y, xTicks, yTicks) {
+    this.range = { x, y };
+    this.grid.replaceChildren();
+    for (const [value, label] of xTicks) {
+      const at = this.x(value);
+      element("line", { x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM, class: "tick" }, this.grid);
+      element("text", { x: at, y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, this.grid, label);
+    }
+    for (const [value, label] of yTicks) {
+      const at = this.y(value);
+      element("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "tick" }, this.grid);
+      element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, this.grid, label);
+    }
+  }
+
+  // curves: [{ xs, ys, colour, dash, width, label }]
+  draw(curves) {
+    this.ghosts.replaceChildren();
+    this.curves.replaceChildren();
+    this.marks.replaceChildren();
+    let labelled = 0;
+    for (const { xs, ys, stroke, pattern = "", width = 1.8, label } of curves) {
+      let d = "", pen = false;
+      for (let i = 0; i < xs.length; i++) {
+        if (!Number.isFinite(xs[i]) || !Number.isFinite(ys[i])) { pen = false; continue; }
+        d += `${pen ? "L" : "M"}${this.x(xs[i]).toFixed(2)} ${this.y(ys[i]).toFixed(2)}`;
+        pen = true;
+      }
+      const look = { d, class: "curve", style: `stroke:${stroke};stroke-width:${width}`, "stroke-dasharray": pattern };
+      element("path", look, this.ghosts);
+      element("path", look, this.curves);
+      if (label) {
+        const at = { x: WIDTH - RIGHT - 8, y: TOP + 16 + 15 * labelled++, "text-anchor": "end", style: `fill:${stroke}` };
+        element("text", at, this.marks, label);
+      }
+    }
+  }
+
+  moveTo(value) {
+    const at = this.x(value);
+    this.clip.setAttribute("width", Math.max(0, at - LEFT + 1));
+    this.head.setAttribute("x1", at);
+    this.head.setAttribute("x2", at);
+  }
+}

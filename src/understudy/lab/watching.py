@@ -1,0 +1,272 @@
+"""Answer a question step by step: messages that a page can draw while the flow runs.
+
+Everything here is the engine's: the task, its starts, its reduction to the span, the flow, the certificate and the
+structure. This module only cuts the run into frames.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.dynamics import FlowOptions, Trajectory, follow
+from understudy.dynamics.divergence import find_divergence
+from understudy.dynamics.flow import Glimpse
+from understudy.fitting import fit_each
+from understudy.lab.question import BadQuestionError, Question
+from understudy.networks import Teacher, TwoLayer
+from understudy.points import Certificate, certify
+from understudy.surgery import split
+from understudy.tasks import Population, Sphere, Task
+
+Send = Callable[[dict[str, Any]], None]
+Cancelled = Callable[[], bool]
+
+PER_DECADE, LAST_TIME = 32, 1e12
+"""Frames per factor of ten in time, and the time at which a run is given up."""
+
+SPECTRUM_SIZE = 320
+"""Parameters up to which the lowest eigenvalues are shown along the way."""
+
+LOWEST = 8
+PUSH = 1e-3
+"""Length of a push, relative to 1 + the norm of the parameters."""
+
+_BATCH = 8
+
+
+class CancelledError(Exception):
+    """Nobody watches this run any more."""
+
+
+def answer(question: Question, send: Send, cancelled: Cancelled = lambda: False) -> None:
+    """Follow the flow of a question, part by part, and send what a page draws.
+
+    The messages, each a dictionary with a `type`: `begin` (teacher, axes and start of a part), `frames` (some
+    snapshots), `end` (verdict and weights of a part), `done`.
+    """
+    task = make_task(question, question.students)
+    vector = start_of(task, question)
+    parts = [None, *question.then]
+    for number, step in enumerate(parts):
+        if step is not None:
+            task, vector = apply(task, vector, step, question)
+        send({"type": "begin", "part": number, "parts": len(parts), **_opening(task, vector)})
+        run = _follow(task, vector, question.tolerance, send, cancelled)
+        vector = np.asarray(run["vector"])
+        send({"type": "end", "part": number, **run["verdict"]})
+    send({"type": "done"})
+
+
+def answer_seeds(question: Question, seeds: list[int], send: Send, cancelled: Cancelled = lambda: False) -> None:
+    """Fit many seeds of a question; sends one `seed` message per run as it ends, then `done`."""
+    task = make_task(question, question.students)
+    init = question.start["kind"] if question.start["kind"] in ("gaussian", "glorot") else "gaussian"
+    options = FlowOptions(rtol=question.tolerance, atol=question.tolerance)
+
+    def watch(_: Any) -> None:
+        if cancelled():
+            raise CancelledError
+
+    for _, run in fit_each(task, seeds, question.start.get("std", 0.1), init, options, watch):
+        found = {"seed": run.seed, "loss": float(run.loss), "kind": run.certificate.kind, "label": run.structure.label}
+        send({"type": "seed", **found})
+    send({"type": "done"})
+
+
+def make_task(question: Question, width: int) -> Task:
+    """The task of a question, for this number of students."""
+    teacher = make_teacher(question)
+    try:
+        if question.sphere:
+            return Sphere(teacher, width)
+        return Population(
+            teacher, width, outgoing="trained" if question.outgoing == "trained" else 1.0, **_biases(question)
+        )
+    except (ValueError, TypeError) as error:
+        raise BadQuestionError(str(error)) from None
+
+
+def _biases(question: Question) -> dict[str, Any]:
+    return {} if question.bias == "none" else {"bias": question.bias}
+
+
+def make_teacher(question: Question) -> Teacher:
+    """The teacher of a question."""
+    asked, activation = question.teacher, question.activation
+    try:
+        if asked["kind"] == "orthonormal":
+            return Teacher.orthonormal(asked["count"], asked["dim"], activation)
+        if asked["kind"] == "random":
+            return Teacher.random(asked["count"], asked["dim"], activation, seed=asked["seed"])
+        if asked["kind"] == "angles":
+            return Teacher.angular(asked["angles"], activation)
+        return Teacher(asked["incoming"], asked["outgoing"], activation)
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadQuestionError(str(error)) from None
+
+
+def start_of(task: Task, question: Question) -> np.ndarray:
+    """The flat vector at which the run begins."""
+    start = question.start
+    try:
+        if start["kind"] == "vectors":
+            rows = np.asarray(start["incoming"], float)
+            if question.sphere:
+                lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+                rows = rows / np.where(lengths > 0, lengths, 1.0)
+            return np.asarray(task.flatten(TwoLayer(rows, np.asarray(start["outgoing"], float))))
+        return np.asarray(task.starts([start["seed"]], start["kind"], start["std"]))[0]
+    except (ValueError, TypeError) as error:
+        raise BadQuestionError(str(error)) from None
+
+
+def apply(task: Task, vector: np.ndarray, step: Any, question: Question) -> tuple[Task, np.ndarray]:
+    """Split a neuron or push the point along an eigenvector of the Hessian: the task and the vector to go on from."""
+    if "split" in step:
+        network = task.unflatten(jnp.asarray(vector))
+        if question.outgoing == "fixed" or question.sphere:
+            raise BadQuestionError("Splitting keeps the function only if outgoing weights are trained.")
+        if step["split"] >= network.width:
+            raise BadQuestionError(f"There are students 0 to {network.width - 1}; cannot split {step['split']}.")
+        wider = split(network, {step["split"]: [step["share"], 1 - step["share"]]})
+        task = make_task(question, wider.width)
+        return task, np.asarray(task.flatten(wider))
+    local, origin = task.prepared(jnp.asarray(vector)).chart(jnp.asarray(vector))
+    hessian = np.asarray(_looked_at(local, jnp.asarray(origin)[None]).hessian[0])
+    _, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    if step["push"] >= vectors.shape[1]:
+        raise BadQuestionError(f"There are directions 0 to {vectors.shape[1] - 1}; cannot push along {step['push']}.")
+    direction = vectors[:, step["push"]]
+    direction *= np.sign(direction[np.argmax(np.abs(direction))])
+    size = PUSH * (1 + np.linalg.norm(vector))
+    return task, np.asarray(local.point(jnp.asarray(origin) + step["sign"] * size * jnp.asarray(direction)))
+
+
+def _opening(task: Task, vector: np.ndarray) -> dict[str, Any]:
+    network, reduction = task.unflatten(jnp.asarray(vector)), task.reduce(jnp.asarray(vector))
+    small = reduction.task
+    return {
+        "teachers": _rounded(small.teacher.incoming),
+        "teacher_outgoing": _rounded(small.teacher.outgoing),
+        "incoming": np.asarray(network.incoming).tolist(),
+        "outgoing": np.asarray(network.outgoing).tolist(),
+        "axes": _axes(task),
+        "size": int(small.size),
+    }
+
+
+def _axes(task: Any) -> list[list[float]]:
+    """The first directions that a page shows, in the input's own coordinates: an orthonormal basis of the teachers."""
+    v = np.asarray(task.teacher.incoming)
+    if task.dim == 2:
+        return np.eye(2).tolist()
+    basis = np.linalg.qr(v.T)[0].T
+    signs = np.sign(np.einsum("ij,ij->i", basis, v[: len(basis)]))
+    return (basis * np.where(signs == 0, 1.0, signs)[:, None]).tolist()
+
+
+def _follow(task: Task, vector: np.ndarray, tolerance: float, send: Send, cancelled: Cancelled) -> dict[str, Any]:
+    reduction = task.reduce(jnp.asarray(vector)[None])
+    small = reduction.task
+    decades = round(np.log10(LAST_TIME)) + 3
+    times = np.concatenate([[0.0], np.geomspace(1e-3, LAST_TIME, decades * PER_DECADE)])
+    options = FlowOptions(rtol=tolerance, atol=tolerance, snapshots=times, max_time=LAST_TIME)
+    sent = 0
+
+    def observe(_: int, glimpse: Glimpse) -> None:
+        nonlocal sent
+        if cancelled():
+            raise CancelledError
+        if len(glimpse.times) > sent:
+            send({"type": "frames", "frames": _frames(small, glimpse.times[sent:], glimpse.snapshots[sent:])})
+            sent = len(glimpse.times)
+
+    ((_, trajectory),) = follow(small, np.asarray(reduction.vectors), options, observe=observe)
+    found = find_divergence(trajectory)
+    end = np.asarray(reduction.lift(jnp.asarray(trajectory.vector), 0))
+    last = _frames(small, np.array([trajectory.time]), trajectory.vector[None])
+    send({"type": "frames", "frames": [{**frame, "final": True} for frame in last]})
+    certificate = certify(task, end, diverging=found.describe() if found else None)
+    return {"vector": end, "verdict": _verdict(task, end, trajectory, certificate)}
+
+
+@eqx.filter_jit
+def _looked_at(task: Task, vectors: Array) -> Any:
+    """Loss, gradient and Hessian at some points, in each point's own chart."""
+
+    def look(vector: Array) -> Any:
+        local, origin = task.chart(vector)
+        return local.evaluate(origin)
+
+    return jax.lax.map(look, vectors)
+
+
+def _frames(task: Task, times: np.ndarray, vectors: np.ndarray) -> list[dict[str, Any]]:
+    frames = []
+    prepared = task.prepared(jnp.asarray(vectors))
+    for begin in range(0, len(times), _BATCH):
+        rows = vectors[begin : begin + _BATCH]
+        filled = np.concatenate([rows, np.broadcast_to(rows[-1:], (_BATCH - len(rows), rows.shape[1]))])
+        seen = _looked_at(prepared, jnp.asarray(filled))
+        for i, row in enumerate(rows):
+            network = task.unflatten(jnp.asarray(row))
+            frames.append(
+                {
+                    "t": float(times[begin + i]),
+                    "loss": _finite(seen.loss[i]),
+                    "slope": _finite(jnp.linalg.norm(seen.gradient[i])),
+                    "w": _rounded(network.incoming),
+                    "a": _rounded(network.outgoing),
+                    "lowest": _lowest(np.asarray(seen.hessian[i])),
+                }
+            )
+    return frames
+
+
+def _lowest(hessian: np.ndarray) -> list[float] | None:
+    if len(hessian) > SPECTRUM_SIZE or not np.all(np.isfinite(hessian)):
+        return None
+    return np.linalg.eigvalsh((hessian + hessian.T) / 2)[:LOWEST].tolist()
+
+
+def _finite(value: Any) -> float | None:
+    number = float(value)
+    return number if np.isfinite(number) else None
+
+
+def _rounded(array: Any) -> Any:
+    """Numbers as a page needs them: seven digits."""
+    return np.asarray(np.asarray(array, np.float32), float).round(7).tolist()
+
+
+def _verdict(task: Task, vector: np.ndarray, trajectory: Trajectory, certificate: Certificate) -> dict[str, Any]:
+    parameters = task.unflatten(jnp.asarray(vector))
+    structure = task.structure(parameters)
+    lost = certificate.loss if np.isfinite(certificate.loss) else trajectory.loss
+    negative = certificate.eigenvalues[certificate.eigenvalues < -certificate.threshold]
+    return {
+        "kind": certificate.kind,
+        "evidence": list(certificate.evidence),
+        "label": structure.label,
+        "loss": _finite(lost),
+        "theory": structure.predicted_loss,
+        "slope": _finite(certificate.gradient_norm),
+        "least": _finite(certificate.least_eigenvalue),
+        "index": int(certificate.index),
+        "flat": int(certificate.flat_dimension),
+        "time": _finite(trajectory.time),
+        "steps": int(trajectory.steps),
+        "ending": trajectory.ending,
+        "descending": negative[:LOWEST].tolist(),
+        "neurons": [
+            {"role": n.role, "teachers": list(n.teachers), "sign": n.sign, "distance": _finite(n.distance)}
+            for n in structure.neurons
+        ],
+        "incoming": np.asarray(parameters.incoming).tolist(),
+        "outgoing": np.asarray(parameters.outgoing).tolist(),
+    }

@@ -1,0 +1,138 @@
+"""The server over real sockets: who is refused, what a run sends, and what 1,000 malformed messages do (nothing)."""
+
+import http.client
+import json
+import random
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from running import TOKEN, lab
+
+pytest.importorskip("starlette", reason="the lab's packages are not installed")
+pytest.importorskip("uvicorn", reason="the lab's packages are not installed")
+client = pytest.importorskip("websockets.sync.client", reason="the lab's packages are not installed")
+exceptions = pytest.importorskip("websockets.exceptions")
+
+TINY = {"teacher": {"kind": "orthonormal", "count": 2, "dim": 2}, "students": 1}
+
+
+@pytest.fixture(scope="module")
+def address():
+    with lab() as (found, _):
+        yield found
+
+
+def request(address, method, path, body=None, **headers):
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    headers = {"Origin": f"http://{parts.netloc}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    for _ in range(50):
+        try:
+            connection.request(method, path, body, headers)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer, content
+
+
+def open_socket(address, token=TOKEN, origin=None):
+    parts = urlsplit(address)
+    own = f"http://{parts.netloc}"
+    return client.connect(f"ws://{parts.netloc}/{token}/socket", origin=own if origin is None else origin)
+
+
+def converse(socket, message, timeout=240):
+    """Send one request; return all messages of its answer."""
+    socket.send(json.dumps(message))
+    found = []
+    while not found or found[-1]["type"] not in ("done", "error", "cancelled"):
+        found += [m for m in json.loads(socket.recv(timeout=timeout)) if m["id"] in (message["id"], None)]
+    return found
+
+
+def test_the_page_and_its_parts_are_served_and_nothing_else(address):
+    for name in ("", "lab.js", "lab.css", "chart.js", "gallery.json"):
+        answer, content = request(address, "GET", f"/{TOKEN}/{name}")
+        assert answer.status == 200
+        assert content
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    for name in ("missing.js", "..%2f__init__.py", "../__init__.py", "%2e%2e/server.py", "lab.js/../../server.py"):
+        assert request(address, "GET", f"/{TOKEN}/{name}")[0].status in (403, 404)
+
+
+@pytest.mark.parametrize("path", ["/", "/wrong-token/", "/wrong-token/lab.js", f"/{TOKEN}x/", "/etc/passwd"])
+def test_a_wrong_token_is_refused(address, path):
+    answer, content = request(address, "GET", path)
+    assert answer.status == 403
+    assert b"token" in content
+
+
+def test_a_foreign_page_is_refused(address):
+    assert request(address, "GET", f"/{TOKEN}/", Origin="http://evil.example")[0].status == 403
+    assert request(address, "GET", f"/{TOKEN}/", Host="evil.example")[0].status == 403
+    assert request(address, "POST", f"/{TOKEN}/code", "{}", Origin="null")[0].status == 403
+    for token, origin in ((TOKEN, "http://evil.example"), ("wrong", None)):
+        with pytest.raises((exceptions.InvalidStatus, exceptions.ConnectionClosed)):
+            open_socket(address, token, origin).recv(timeout=10)
+
+
+def test_code_is_exported_and_bad_questions_are_named(address):
+    answer, content = request(address, "POST", f"/{TOKEN}/code", json.dumps(TINY))
+    told = json.loads(content)
+    assert answer.status == 200
+    assert told["command"].startswith("understudy fit")
+    assert "us.Teacher.orthonormal(2, dim=2" in told["python"]
+    answer, content = request(address, "POST", f"/{TOKEN}/code", json.dumps({"students": -1}))
+    assert (answer.status, "students" in json.loads(content)["message"]) == (400, True)
+    assert request(address, "POST", f"/{TOKEN}/code", "x" * 300_000)[0].status == 400
+
+
+def test_a_run_sends_frames_and_a_verdict(address):
+    with open_socket(address) as socket:
+        found = converse(socket, {"id": 7, "do": "run", "question": TINY})
+    kinds = [message["type"] for message in found]
+    assert kinds[0] == "queued"
+    assert kinds[-1] == "done"
+    frames = [frame for message in found if message["type"] == "frames" for frame in message["frames"]]
+    assert len(frames) > 50
+    assert [f["t"] for f in frames] == sorted(f["t"] for f in frames)
+    end = next(message for message in found if message["type"] == "end")
+    assert end["kind"] == "minimum"
+    assert end["label"] == "1-average"
+    assert end["loss"] == pytest.approx(frames[-1]["loss"], rel=1e-9)
+
+
+def test_an_impossible_question_gets_a_sentence(address):
+    with open_socket(address) as socket:
+        (error,) = [m for m in converse(socket, {"id": 1, "do": "run", "question": {"activation": "magic"}})][-1:]
+        assert error["type"] == "error"
+        assert "magic" in error["message"]
+
+
+def test_a_thousand_malformed_messages_leave_the_server_running(address):
+    rng = random.Random(0)
+    pieces = ['{"id":1', '"do":"run"', '"question":', "null", "[", "]", "{", "}", '"', "1e999", "\\ud800", "NaN", ","]
+    with open_socket(address) as socket:
+        for _ in range(1000):
+            text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
+            socket.send(text if rng.random() < 0.8 else text.encode())
+        assert converse(socket, {"id": 5, "do": "seeds", "question": TINY, "count": 2})[-1]["type"] == "done"
+    with open_socket(address) as socket, pytest.raises(exceptions.ConnectionClosed):
+        socket.send("x" * 10**6)
+        while True:
+            socket.recv(timeout=10)
+    assert request(address, "GET", f"/{TOKEN}/")[0].status == 200
+
+
+def test_a_cancelled_run_ends(address):
+    with open_socket(address) as socket:
+        socket.send(json.dumps({"id": 1, "do": "seeds", "question": TINY, "count": 200}))
+        socket.send(json.dumps({"id": 1, "do": "cancel"}))
+        found = []
+        while not found or found[-1]["type"] not in ("done", "error", "cancelled"):
+            found += json.loads(socket.recv(timeout=60))
+        assert found[-1]["type"] == "cancelled"
