@@ -105,7 +105,7 @@ export class Chart {
       element("path", look, this.ghosts);
       element("path", look, this.curves);
       if (label) {
-        const at = { x: WIDTH - RIGHT - 8, y: TOP + 16 + 15 * labelled++, "text-anchor": "end", style: `fill:${stroke}` };
+        const at = { x: LEFT + 8, y: HEIGHT - BOTTOM - 8 - 15 * labelled++, style: `fill:${stroke}` };
         element("text", at, this.marks, label);
       }
     }

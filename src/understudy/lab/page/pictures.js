@@ -94,7 +94,7 @@ export class Pictures {
     const marks = [[0, "0"]];
     for (let e = -4; e <= 4; e++) for (const s of [1, -1]) {
       const at = scale(s * 10 ** e);
-      if (at > y[0] && at < y[1] && e % 2 === 0) marks.push([at, `${s < 0 ? "-" : ""}1e${e}`]);
+      if (at > y[0] && at < y[1] && e % 2 === 0 && e > -4) marks.push([at, `${s < 0 ? "-" : ""}1e${e}`]);
     }
     this.spectrum.axes(x, y, ticks, marks);
     this.spectrum.draw(Array.from({ length: count }, (_, i) => ({

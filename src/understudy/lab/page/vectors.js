@@ -1,4 +1,7 @@
 // Incoming vectors of teachers and students in a plane; their tips can be dragged.
+//
+// In more than two dimensions there are two projections: onto two chosen directions, or the star, which sends the j-th
+// direction of the teachers to the angle 2πj/k. There a copy lies at a point of the star and an average between points.
 
 import { element, colour, dash } from "./chart.js";
 
@@ -9,10 +12,15 @@ export class Vectors {
     this.dropped = dropped;
     const box = document.createElement("div");
     box.className = "axes-choice";
+    this.kind = document.createElement("select");
+    this.kind.ariaLabel = "projection";
+    this.kind.append(new Option("star"), new Option("plane"));
+    this.kind.onchange = () => { this.fit(this.frames); this.redraw(); };
+    box.append(this.kind, " ");
     this.selects = [0, 1].map((i) => {
       const select = document.createElement("select");
       select.ariaLabel = i ? "vertical direction" : "horizontal direction";
-      select.onchange = () => { this.plane[i] = Number(select.value); this.redraw(); };
+      select.onchange = () => { this.plane[i] = Number(select.value); this.kind.value = "plane"; this.redraw(); };
       box.append(select, i ? "" : " × ");
       return select;
     });
@@ -43,17 +51,35 @@ export class Vectors {
   }
 
   fit(frames) {
+    this.frames = frames;
     let largest = 1e-9;
-    for (const v of this.teachers) largest = Math.max(largest, ...v.map(Math.abs));
+    const reach = (v) => Math.hypot(...this.project(v));
+    for (const v of this.teachers) largest = Math.max(largest, reach(v));
     const step = Math.max(1, Math.floor(frames.length / 40));
     for (let i = 0; i < frames.length; i += step)
-      for (const w of frames[i].w) largest = Math.max(largest, ...w.map(Math.abs));
+      for (const w of frames[i].w) largest = Math.max(largest, reach(w));
     this.scale = Math.min(largest, 6 * Math.max(...this.teachers.map((v) => Math.hypot(...v)), 1e-9));
+  }
+
+  get star() {
+    return this.teachers[0].length > 2 && this.kind.value === "star";
+  }
+
+  project(vector) {
+    if (!this.star) return this.plane.map((p) => vector[p] ?? 0);
+    const points = Math.min(this.teachers.length, vector.length);
+    let x = 0, y = 0;
+    for (let j = 0; j < points; j++) {
+      const angle = Math.PI / 2 - (2 * Math.PI * j) / points;
+      x += vector[j] * Math.cos(angle);
+      y += vector[j] * Math.sin(angle);
+    }
+    return [x, y];
   }
 
   at(vector) {
     const unit = (SIZE / 2 - 24) / this.scale;
-    const [x, y] = this.plane.map((p) => vector[p] ?? 0);
+    const [x, y] = this.project(vector);
     return [230 + unit * x, SIZE / 2 + 6 - unit * y];
   }
 
@@ -80,10 +106,10 @@ export class Vectors {
     const [x0, y0] = this.at([]), [x, y] = this.at(vector);
     const look = stroke ? { style: `stroke:${stroke};fill:${stroke}` } : { class: name };
     element("line", { x1: x0, y1: y0, x2: x, y2: y, "stroke-width": width, "stroke-dasharray": pattern, ...look }, this.arrows);
-    const held = this.draggable(what[0]) && (what[0] === "teacher" || this.first);
+    const held = !this.star && this.draggable(what[0]) && (what[0] === "teacher" || this.first);
     const tip = element("circle", { cx: x, cy: y, r: held ? 6 : 3.2, ...look }, this.arrows);
     const away = Math.hypot(x - x0, y - y0) > 14;
-    if (away) element("text", { x: x + (x >= x0 ? 7 : -7), y: y - 5, "text-anchor": x >= x0 ? "start" : "end" }, this.arrows, label);
+    if (away) element("text", { x: x + (x >= x0 ? 7 : -7), y: what[0] === "teacher" ? y - 5 : y + 15, "text-anchor": x >= x0 ? "start" : "end" }, this.arrows, label);
     if (!held) return;
     tip.classList.add("handle");
     tip.onpointerdown = (event) => this.drag(event, what);
