@@ -231,6 +231,7 @@ def serve(
     listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
     listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
+    listener.listen(64)  # so that the page can be opened as soon as its address is printed
     port, token = listener.getsockname()[1], token or secrets.token_urlsafe(16)
     fragment = "#" + fragment_of(question) if question is not None else ""
     address = f"http://127.0.0.1:{port}/{token}/{fragment}"

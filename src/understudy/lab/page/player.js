@@ -17,7 +17,8 @@ export class Player {
   }
 
   key(event) {
-    if (event.target.closest("input, select, textarea, summary, button, pre")) return;
+    const own = event.key === " " ? "input, select, textarea, summary, button, pre" : "input, select, textarea, pre";
+    if (event.target.closest(own)) return; // the element uses this key itself
     const does = { " ": () => this.toggle(), ArrowRight: () => this.step(1), ArrowLeft: () => this.step(-1), Home: () => this.go(0), End: () => this.go(this.count - 1) }[event.key];
     if (!does) return;
     event.preventDefault();
