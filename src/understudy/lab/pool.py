@@ -72,8 +72,8 @@ class Pool:
             queue.remove(job)
             job.deliver({"type": "cancelled"})
         for worker in self._workers:
-            job = worker.job
-            if job is not None and job.owner == owner and number in (None, job.number):
+            active = worker.job
+            if active is not None and active.owner == owner and number in (None, active.number):
                 worker.cancel()
         if number is None:
             self._waiting.pop(owner, None)

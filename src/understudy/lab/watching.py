@@ -22,6 +22,7 @@ from understudy.networks import Teacher, TwoLayer
 from understudy.points import Certificate, certify
 from understudy.surgery import split
 from understudy.tasks import Population, Sphere, Task
+from understudy.theory import predicted_loss
 
 Send = Callable[[dict[str, Any]], None]
 Cancelled = Callable[[], bool]
@@ -254,7 +255,7 @@ def _verdict(task: Task, vector: np.ndarray, trajectory: Trajectory, certificate
         "evidence": list(certificate.evidence),
         "label": structure.label,
         "loss": _finite(lost),
-        "theory": structure.predicted_loss,
+        "theory": predicted_loss(structure),
         "slope": _finite(certificate.gradient_norm),
         "least": _finite(certificate.least_eigenvalue),
         "index": int(certificate.index),

@@ -176,7 +176,7 @@ addEventListener("hashchange", () => {
   if (question) ask(question);
   else complain("The link is damaged: its last part cannot be read.");
 });
-if (location.hash && !fromFragment(location.hash)) complain("The link is damaged: its last part cannot be read.");
+const damaged = location.hash && !fromFragment(location.hash);
 enableExport(state, say);
-fillForm(state.question);
 ask(state.question);
+if (damaged) complain("The link is damaged: its last part cannot be read. This is the default question.");

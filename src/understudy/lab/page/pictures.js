@@ -33,6 +33,7 @@ export class Pictures {
   begin(teachers) {
     this.teachers = teachers;
     this.frames = [];
+    this.vectors.begin(teachers, [], this.draggable);
   }
 
   add(frames) {
