@@ -32,10 +32,10 @@ def test_kept_cells_are_not_computed_again(tmp_path):
         assert squares(compute(square, CELLS, Progress(), keep=False)) == [9, 1, 4]
         assert not list(tmp_path.iterdir())
         assert squares(compute(square, CELLS, Progress(), keep=True)) == [9, 1, 4]
-        before = {p: p.stat().st_mtime_ns for p in tmp_path.glob("*.nc")}
+        before = {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.nc")}
         assert len(before) == 3
         assert squares(compute(square, CELLS, Progress(), keep=True)) == [9, 1, 4]
-        assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("*.nc")} == before
+        assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.nc")} == before
 
 
 def test_a_failing_cell_is_told(tmp_path):

@@ -81,14 +81,14 @@ def test_finished_claims_are_kept_and_failed_ones_tried_again(toy, tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", ["settings", "version", "cut short", "no arrays"])
+@pytest.mark.parametrize("damage", ["settings", "code", "cut short", "no arrays"])
 def test_a_stored_result_of_something_else_is_measured_again(toy, tmp_path, monkeypatch, damage):
     reproduce("toy", "basel", out=tmp_path)
     stored = tmp_path / "toy" / "basel-quick.json"
     if damage == "settings":
         toy.module.CLAIMS = (dataclasses.replace(toy.module.CLAIMS[0], quick={"terms": 101}),)
-    elif damage == "version":
-        monkeypatch.setattr("understudy.papers.result.version", lambda _: "99")
+    elif damage == "code":
+        monkeypatch.setattr("understudy.papers.result.code_key", lambda _: "99")
     elif damage == "cut short":
         stored.write_bytes(stored.read_bytes()[:50])
     else:
@@ -171,7 +171,7 @@ def test_cells_are_kept_below_out_until_they_are_forced(toy, tmp_path, monkeypat
     computed = []
 
     def measure(settings, progress):
-        store = cell_store()
+        store = cell_store(measure)
         for cell in range(3):
             if store.load({"cell": cell}) is None:
                 if toy.interrupt["at"] == cell:
@@ -190,4 +190,4 @@ def test_cells_are_kept_below_out_until_they_are_forced(toy, tmp_path, monkeypat
     assert len(list((tmp_path / "toy" / "cells").glob("*/*.nc"))) == 3
     reproduce("toy", out=tmp_path, force=True)
     assert computed == [0, 1, 2, 0, 1, 2]
-    assert cell_store() is None
+    assert cell_store(measure) is None

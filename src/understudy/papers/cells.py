@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.papers.claim import Progress
+from understudy.papers.provenance import code_key
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,12 +29,12 @@ def cells_in(directory: Path) -> Iterator[None]:
         _directory.reset(token)
 
 
-def cell_store() -> Store | None:
-    """Where the running claim keeps its cells."""
+def cell_store(function: Callable[..., Any]) -> Store | None:
+    """Where the running claim keeps the cells that `function` computes: cells of other code are not found there."""
     from understudy.store import Store
 
     directory = _directory.get()
-    return None if directory is None else Store(directory)
+    return None if directory is None else Store(directory / code_key(function))
 
 
 def compute(
@@ -54,7 +55,7 @@ def compute(
     def tell(done: int, total: int) -> None:
         progress(until * done / max(total, 1), f"{done} of {total} cells")
 
-    store = cell_store() if keep else None
+    store = cell_store(function) if keep else None
     if store is None:
         results = []
         for i, cell in enumerate(cells):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from understudy.papers.measurement import Measurement
@@ -38,23 +38,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim of one paper, and how it is measured.
+class Statement:
+    """What one claim of one paper says, and how ours is compared with it.
 
-    Attributes:
-        paper: the paper's handle, as ``copy-average``.
-        id: the claim's name within the paper, as ``one-neuron``.
-        where: where in the paper it stands, as ``Thm 5.1, Fig. 3C``.
-        statement: what is claimed, in our words.
-        paper_value: what the paper prints: text, a number, or a dict of named numbers.
-        measured_by: how ours is measured, in one sentence.
-        tolerance: how far the two may be apart, a number or text; the checks enforce it.
-        tolerance_reason: why that far.
-        quick: the settings of a run of seconds.
-        full: the settings at full scale: the paper's, or as near to it as an hour on one machine allows.
-        measure: ``measure(settings, progress)`` computes and compares; it sees only ``quick`` or ``full``.
-        figure: ``figure(measurement, figure)`` draws on an empty Matplotlib figure, from what was stored:
-            ``measured`` as JSON gives it back, ``data`` as NumPy arrays.
+    - `paper`: the paper's handle, such as `copy-average`; `id`: the claim's name within the paper, such as `one-neuron`.
+    - `where`: where in the paper it stands, such as `Thm 5.1, Fig. 3C`; `statement`: what is claimed, in our words.
+    - `paper_value`: what the paper prints: text, a number, or a dictionary of named numbers. Never a number of ours.
+    - `measured_by`: how ours is measured, in one sentence.
+    - `tolerance`: how far the two may be apart, a number or text, which the checks enforce; `tolerance_reason`: why.
     """
 
     paper: str
@@ -65,10 +56,6 @@ class Claim:
     measured_by: str
     tolerance: Json
     tolerance_reason: str
-    quick: Settings
-    full: Settings
-    measure: Callable[[Settings, Progress], Measurement] = field(repr=False)
-    figure: "Callable[[Measurement, Figure], None] | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("paper", "id"):
@@ -77,13 +64,34 @@ class Claim:
                     f"a claim's {name} is lower-case words joined by hyphens, as 'one-neuron'; "
                     f"received {getattr(self, name)!r}"
                 )
-        for name in ("where", "statement", "measured_by", "tolerance_reason"):
-            if not str(getattr(self, name)).strip():
-                raise ValueError(f"claim {self.paper}/{self.id} has no {name}; say it in a sentence")
-        for name in ("paper_value", "tolerance"):
-            if getattr(self, name) in (None, ""):
+        for name in STATEMENT:
+            if getattr(self, name) is None or not str(getattr(self, name)).strip():
                 raise ValueError(f"claim {self.paper}/{self.id} has no {name}; give a number or text")
             jsonable(getattr(self, name), f"{self.id}.{name}")
+
+
+STATEMENT = tuple(field.name for field in fields(Statement))
+"""The fields that the ledger keeps of a claim."""
+
+
+@dataclass(frozen=True)
+class Claim(Statement):
+    """A statement, and the function that measures it.
+
+    - `quick`: the settings of a run of seconds; `full`: those at full scale, the paper's or as near to it as an hour on
+      one machine allows.
+    - `measure`: `measure(settings, progress)` computes and compares; it sees only `quick` or `full`.
+    - `figure`: `figure(measurement, figure)` draws on an empty Matplotlib figure, from what was stored: `measured` as
+      JSON gives it back, `data` as NumPy arrays.
+    """
+
+    quick: Settings
+    full: Settings
+    measure: Callable[[Settings, Progress], Measurement] = field(repr=False)
+    figure: "Callable[[Measurement, Figure], None] | None" = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("quick", "full"):
             if not isinstance(getattr(self, name), Mapping):
                 raise TypeError(f"claim {self.paper}/{self.id}: {name} must be a dict of settings")

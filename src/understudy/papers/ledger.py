@@ -5,50 +5,32 @@ each at each scale, so that listing them imports neither JAX nor the papers' mod
 """
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from understudy.papers.claim import Claim, Scale
+from understudy.files import locked, write_json
+from understudy.papers.claim import STATEMENT, Scale, Statement
 from understudy.papers.measurement import UNMEASURED, Status
 from understudy.papers.registry import claims_of, find_paper
-from understudy.papers.result import BadRecordError, Result, write_json
-from understudy.papers.values import Json, jsonable
+from understudy.papers.result import BadRecordError, Result
+from understudy.papers.values import jsonable
 
 PACKAGED = Path(__file__).parent / "results"
 SCALES: tuple[Scale, ...] = ("quick", "full")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Statement):
     """One claim as the ledger keeps it: what it says, and the last result at each scale."""
 
-    paper: str
-    id: str
-    where: str
-    statement: str
-    paper_value: Json
-    measured_by: str
-    tolerance: Json
-    tolerance_reason: str
     results: dict[Scale, Result] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, claim: Claim) -> "Entry":
+    def of(cls, claim: Statement) -> "Entry":
         """The entry of a claim that was never measured."""
-        return cls(
-            paper=claim.paper,
-            id=claim.id,
-            where=claim.where,
-            statement=claim.statement,
-            paper_value=jsonable(claim.paper_value),
-            measured_by=claim.measured_by,
-            tolerance=jsonable(claim.tolerance),
-            tolerance_reason=claim.tolerance_reason,
-        )
+        return cls(**{name: jsonable(getattr(claim, name)) for name in STATEMENT})
 
     @property
     def best(self) -> Result | None:
@@ -70,14 +52,14 @@ class Entry:
             "scale": result.scale if result else None,
             "when": result.when if result else None,
             "version": result.version if result else None,
+            "code": (result.code or None) if result else None,
             "settings": result.settings if result else None,
             "seconds": result.seconds if result else None,
         }
 
     def _to_json(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "results"}
         return {
-            **kept,
+            **{name: getattr(self, name) for name in STATEMENT},
             "results": {scale: self.results[scale].to_json() for scale in SCALES if scale in self.results},
         }
 
@@ -97,7 +79,7 @@ def record(paper: str, results: Iterable[Result] = (), directory: Path | None = 
     path = _path(paper, directory)
     path.parent.mkdir(parents=True, exist_ok=True)
     claims = claims_of(paper)
-    with _locked(path.parent):
+    with locked(path):
         known = {entry.id: entry.results for entry in _read(paper, directory) or ()}
         for result in results:
             if result.paper != paper:
@@ -117,22 +99,6 @@ def outdated(paper: str, directory: Path | None = None) -> list[str]:
     of_file = {entry.id: {**entry._to_json(), "results": None} for entry in stored}
     of_code = {claim.id: {**Entry.of(claim)._to_json(), "results": None} for claim in claims_of(paper)}
     return sorted(name for name in of_file | of_code if of_file.get(name) != of_code.get(name))
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Let one process at a time read, change and write: several may record claims of one paper."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: files are still written whole, and the last writer wins
-        yield
-        return
-    descriptor = os.open(directory, os.O_RDONLY)  # locks the directory itself, which leaves no file behind
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _path(paper: str, directory: Path | None) -> Path:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
+from understudy.files import write_atomically
 from understudy.papers.check import Check
 from understudy.papers.claim import Claim, Scale
 from understudy.papers.measurement import MARKS, STATUSES, Status
 from understudy.papers.registry import Paper, find_paper
-from understudy.papers.result import Result, package_version, write_atomically
+from understudy.papers.result import Result, package_version
 from understudy.papers.values import Json, duration, jsonable, text
 from understudy.papers.workspace import Workspace
 
@@ -150,7 +151,7 @@ def _section(workspace: Workspace, claim: Claim, result: Result | None, figure_e
         settings, when = escape(text(result.settings)) or "none", escape(result.when[:16].replace("T", " "))
         parts.append(
             f'<p class="fine">Measured {when} UTC in {duration(result.seconds)} '
-            f"with version {escape(result.version)}, {result.scale} settings: {settings}.</p>"
+            f"with version {escape(result.version)}, code {escape(result.code or 'not recorded')}, {result.scale} settings: {settings}.</p>"
         )
     return "\n".join([*parts, '<p class="fine"><a href="#claims">↑ all claims</a></p></section>'])
 

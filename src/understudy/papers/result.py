@@ -1,19 +1,16 @@
 """A result: what was measured of one claim at one scale, when, with what; as kept in a file."""
 
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, get_args
 
+from understudy.files import content_hash
 from understudy.papers.check import Check
 from understudy.papers.claim import Claim, Scale
 from understudy.papers.measurement import STATUSES, Measurement, Status, verdict
+from understudy.papers.provenance import code_key
 from understudy.papers.values import Json, jsonable
 
 
@@ -39,6 +36,8 @@ class Result:
     settings: Json
     seconds: float
     error: str = ""
+    code: str = ""
+    """Names the code that made it (see `provenance`); empty for results that were recorded without it."""
 
     @classmethod
     def of(cls, claim: Claim, scale: Scale, measurement: Measurement, seconds: float) -> "Result":
@@ -57,6 +56,7 @@ class Result:
             version=package_version(),
             settings=jsonable(claim.settings(scale)),
             seconds=round(seconds, 3),
+            code=code_key(claim.measure),
         )
 
     @classmethod
@@ -77,6 +77,7 @@ class Result:
             settings=jsonable(claim.settings(scale)),
             seconds=round(seconds, 3),
             error=error,
+            code=code_key(claim.measure),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +88,8 @@ class Result:
     def from_json(cls, stored: Any, source: str) -> "Result":
         """The result that was stored; refuses a verdict that its own checks do not give."""
         try:
-            fields = {name: stored[name] for name in cls.__dataclass_fields__}
+            fields = {name: stored[name] for name in cls.__dataclass_fields__ if name != "code"}
+            fields["code"] = stored.get("code", "")
             for name in ("checks", "printed"):
                 fields[name] = tuple(Check(**check) for check in stored[name])
         except (KeyError, TypeError) as error:
@@ -117,27 +119,5 @@ def package_version() -> str:
 
 
 def fingerprint(claim: Claim, scale: Scale) -> str:
-    """Names a computation by claim, settings and version: a stored result of another is not reused."""
-    what = [claim.paper, claim.id, scale, jsonable(claim.settings(scale)), package_version()]
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file as a whole: a reader or a crash sees the old content or the new, nothing between."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp gives 0600
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write indented UTF-8 JSON, atomically."""
-    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    """Name a computation by claim, settings and code: a stored result of another is not reused."""
+    return content_hash([claim.paper, claim.id, scale, jsonable(claim.settings(scale)), code_key(claim.measure)])

@@ -78,7 +78,7 @@ def reproduce(
     """Measure a paper's claims, or one of them, and write figures and a page.
 
     Each result is stored as soon as it is there, and is not measured again as long as its settings and the
-    package's version stay the same. A claim that raises is kept as "failed" with its traceback, and is tried
+    code that measures it stay the same. A claim that raises is kept as "failed" with its traceback, and is tried
     again the next time.
     On Ctrl-C the page is written from what is finished, and the interrupt goes on to the caller.
 

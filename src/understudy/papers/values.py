@@ -1,38 +1,13 @@
 """Values that can be kept: what a result may contain, as JSON and as text for a table."""
 
-import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from understudy.files import jsonable as jsonable
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 else:
     Json = Any  # checkers at run time cannot resolve an alias that contains itself
-
-
-def jsonable(value: Any, where: str = "value") -> Json:
-    """The value in plain JSON types; arrays become lists, tuples lists, keys text.
-
-    JSON has no infinities and no NaN: they are kept as the texts ``"inf"``, ``"-inf"`` and ``"nan"``.
-
-    >>> jsonable({"k": (2, 3), 4: float("nan")})
-    {'k': [2, 3], '4': 'nan'}
-    """
-    if hasattr(value, "tolist") and not isinstance(value, (bool, int, float, str)):
-        value = value.tolist()  # NumPy and JAX arrays and scalars, without importing either
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        value = float(value)  # np.float64 is a float whose repr is not one
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item, f"{where}[{key!r}]") for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [jsonable(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    raise TypeError(
-        f"{where} cannot be kept as JSON: received {value!r} of type {type(value).__name__}; "
-        "give numbers, text, booleans, None, arrays, or lists and dicts of these"
-    )
 
 
 def text(value: Json, digits: int = 6) -> str:

@@ -5,7 +5,7 @@
     out/<paper>/<claim>-<scale>.json    the result
     out/<paper>/<claim>-<scale>.npz     arrays for its figure, where it has any
     out/<paper>/figures/<claim>-<scale>.png and .svg
-    out/<paper>/cells/<version>/        parts of long computations, as they are finished
+    out/<paper>/cells/<code>/           parts of long computations, as they are finished, by the code that made them
     out/<paper>/index.html              the page
 """
 
@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.files import write_atomically, write_json
 from understudy.papers.claim import Claim, Scale
 from understudy.papers.measurement import UNMEASURED
-from understudy.papers.result import BadRecordError, Result, fingerprint, package_version, write_atomically, write_json
+from understudy.papers.result import BadRecordError, Result, fingerprint
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Workspace:
 
     @property
     def cells(self) -> Path:
-        """Where claims keep parts of long computations; another version of the package does not use them."""
-        return self.folder / "cells" / package_version()
+        """Where claims keep parts of long computations."""
+        return self.folder / "cells"
 
     def figure(self, claim: Claim, scale: Scale, suffix: str) -> Path:
         """The claim's figure; ``suffix`` is ``.png`` or ``.svg``."""
@@ -58,7 +59,7 @@ class Workspace:
         write_json(self._file(claim, result.scale, ".json"), stored)
 
     def load(self, claim: Claim, scale: Scale) -> tuple[Result, dict[str, Any]] | None:
-        """The stored result and its arrays; None unless whole, of these settings and of this version."""
+        """The stored result and its arrays; None unless whole, of these settings and of this code."""
         path = self._file(claim, scale, ".json")
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))

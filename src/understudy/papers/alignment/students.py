@@ -86,4 +86,4 @@ def _train(experiment: Any, seeds: int, keep: bool, progress: _AnyReport) -> Any
     from understudy.experiments.aligning import collect
     from understudy.papers.cells import cell_store
 
-    return collect(experiment, range(seeds), cell_store() if keep else None, progress=progress.tell)
+    return collect(experiment, range(seeds), cell_store(collect) if keep else None, progress=progress.tell)

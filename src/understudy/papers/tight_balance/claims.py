@@ -13,9 +13,12 @@ PAPER = "tight-balance"
 
 
 def _measure(module: str, name: str) -> Callable[[Settings, Progress], Measurement]:
-    def measure(settings: Settings, progress: Progress) -> Measurement:
-        return getattr(import_module(f"understudy.papers.tight_balance.{module}"), name)(settings, progress)
+    home = f"understudy.papers.tight_balance.{module}"
 
+    def measure(settings: Settings, progress: Progress) -> Measurement:
+        return getattr(import_module(home), name)(settings, progress)
+
+    measure.__module__ = home  # results are keyed by the code of this module
     return measure
 
 
