@@ -13,6 +13,7 @@ ROOMS = [
     "files",
     "compilation",
     "data",
+    "rays",
     "activations",
     "gaussian",
     "networks",

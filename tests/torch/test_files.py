@@ -1,8 +1,11 @@
 """Files: what is written is read back; whatever is wrong with a file is said, and nothing in it is executed."""
 
+import io
 import os
 import pickle
+import re
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -104,3 +107,31 @@ def test_wrong_contents_are_explained(state, message, tmp_path):
     torch.save(state, tmp_path / "wrong.pt")
     with pytest.raises(ValueError, match=message):
         ut.load(tmp_path / "wrong.pt")
+
+
+@pytest.mark.parametrize("attack", ["sample", "weight", "expression", "operator"])
+def test_a_program_that_smuggles_code_is_refused(attack, tmp_path, monkeypatch):
+    """PyTorch's own reader would run three of these."""
+    monkeypatch.chdir(tmp_path)
+    ut.save(nets.mlp(3, 4, 2), "good.pt2", example=torch.ones(3, 3))
+    evil = io.BytesIO()
+    torch.save(Evil(), evil)
+    with zipfile.ZipFile("good.pt2") as good, zipfile.ZipFile("evil.pt2", "w", zipfile.ZIP_STORED) as bad:
+        for name in good.namelist():
+            content = good.read(name)
+            if (attack == "sample" and "sample_inputs" in name) or (attack == "weight" and name.endswith("weight_0")):
+                content = evil.getvalue()
+            elif attack == "weight" and "weights_config" in name:
+                content = content.replace(b'"use_pickle": false', b'"use_pickle": true', 1)
+            elif attack == "expression" and name.endswith("model.json"):
+                content = re.sub(
+                    rb'"expr_str": "[^"]*"', b"\"expr_str\": \"__import__('os').system('touch executed')\"", content
+                )
+            elif attack == "operator" and name.endswith("model.json"):
+                content = content.replace(b"torch.ops.aten.relu.default", b"torch.hub.load")
+            bad.writestr(name, content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ut.BadFileError, match=r"evil\.pt2"):
+            ut.load("evil.pt2")
+    assert not (tmp_path / "executed").exists()

@@ -5,6 +5,8 @@ from understudy.torch.files import BadFileError as BadFileError
 from understudy.torch.files import load as load
 from understudy.torch.files import load_state as load_state
 from understudy.torch.files import save as save
+from understudy.torch.merge import MergeReport as MergeReport
+from understudy.torch.merge import merge as merge
 from understudy.torch.result import Compressed as Compressed
 from understudy.torch.result import CompressionReport as CompressionReport
 from understudy.torch.tune import distill as distill

@@ -9,13 +9,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from understudy.torch.batches import Sample, gather, home
+from understudy.torch.batches import Sample, gather
 from understudy.torch.budget import ErrorBudget, Widths, check_target, count_after, given_widths, share_of
 from understudy.torch.graph import Graph
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.result import Compressed, CompressionReport, LayerWidth
 from understudy.torch.shrink import shrink
+from understudy.torch.synthetic import normal_inputs
 from understudy.torch.tune import distill
 
 SYNTHETIC = 4000
@@ -99,14 +100,8 @@ def _split(
 ) -> tuple[Sample, Sample, str]:
     """Inputs to work with, inputs for the report, and what kind they are."""
     if data is None:
-        device, dtype = home(model)
-        draw = torch.Generator().manual_seed(0)
-        shape = (samples or SYNTHETIC, *example[0].shape[1:])
-        return (
-            Sample(torch.randn(shape, generator=draw).to(device, dtype)),
-            Sample(torch.randn((512, *shape[1:]), generator=draw).to(device, dtype)),
-            "synthetic",
-        )
+        shape = tuple(example[0].shape[1:])
+        return normal_inputs(model, shape, samples or SYNTHETIC), normal_inputs(model, shape, 512, seed=1), "synthetic"
     limit = samples or (10_000 if all(call.kind == "linear" for call in graph.calls) else 2_000)
     sample = gather(data, model, limit)
     tenth = torch.arange(len(sample)) % HELD_OUT == HELD_OUT - 1

@@ -18,6 +18,7 @@ from torch import nn
 
 from understudy.torch.chains import chain_of
 from understudy.torch.edit import set_tensor
+from understudy.torch.programs import read_program
 
 KINDS = ".pt, .pth, .bin (a state_dict), .safetensors, .pt2, .onnx or .npz"
 
@@ -169,8 +170,8 @@ def _pt2(file: Path) -> dict[str, torch.Tensor]:
 
 def _program(file: Path) -> Any:
     try:
-        return torch.export.load(file)
-    except Exception as error:
+        return read_program(file)
+    except Exception as error:  # PyTorch's reader fails in many ways
         raise BadFileError(f"{file} cannot be read as a program of torch.export (.pt2): {_first(error)}") from error
 
 

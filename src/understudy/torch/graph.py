@@ -64,7 +64,8 @@ class Graph:
     spaces: dict[int, Space]
     slots: list[Slot]
     calls: list[Call]
-    notes: list[str] = field(default_factory=list)
+    functions: dict[int, set[str]] = field(default_factory=dict)
+    """What is applied to the neurons of each space between the layers that make and read them."""
 
     @property
     def free(self) -> list[Space]:

@@ -71,6 +71,56 @@ POOLING = {f"{kind}_pool{n}d": n for kind in ("max", "avg", "adaptive_avg", "ada
 POOLING |= {"interpolate": 2, "pad": 2, "upsample": 2}
 """Functions of positions, and how many of the last axes are positions."""
 
+HARMLESS = frozenset(
+    [
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "feature_dropout",
+        "clone",
+        "contiguous",
+        "detach",
+        "to",
+        "float",
+        "double",
+        "identity",
+        "flatten",
+        "view",
+        "reshape",
+        "squeeze",
+        "unsqueeze",
+        "transpose",
+        "permute",
+    ]
+)
+"""In evaluation mode these change no value."""
+
+HOMOGENEOUS = (
+    HARMLESS
+    | set(POOLING) - {"interpolate", "upsample"}
+    | set(["relu", "leaky_relu", "mean", "sum", "amax", "batch_norm", "aten.batch_norm"])
+)
+"""f(αx) = α f(x) for α > 0, neuron by neuron. A BatchNorm counts as part of the layer before it, or is compared on its own."""
+
+ONE_TO_ONE = POINTWISE | {
+    "sum",
+    "sum with a number",
+    "product with a number",
+    "prelu",
+    "cat",
+    "concat",
+    "concatenate",
+    "interpolate",
+    "upsample",
+}
+"""Equal neurons give equal results."""
+
+LIPSCHITZ = HARMLESS | {
+    "relu", "tanh", "abs", "batch_norm", "aten.batch_norm", "adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_max_pool2d", "mean", "amax"
+}  # fmt: skip
+"""Lipschitz constant 1, and zero at zero. Pooling windows may overlap elsewhere, so other pools are not here."""
+
 READS_VALUES = frozenset(
     ["bool", "int", "float", "index", "item", "tolist", "numpy", "equal", "allclose", "array", "complex", "contains"]
 )

@@ -11,12 +11,13 @@ from torch import nn
 
 from understudy.torch.batches import Sample
 from understudy.torch.edit import cut, duplicate, get_tensor, set_tensor
-from understudy.torch.graph import Call, Graph
+from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.moments import Moments, collect
 from understudy.torch.refit import refit
 from understudy.torch.select import Reader, eliminate, make_reader
 
-Chooser = Callable[[list[Reader], int, int], list[int]]
+Chooser = Callable[[Space, list[Reader], int], list[int]]
+"""(space, the layers that read it, width) → the neurons that stay."""
 
 
 @dataclass
@@ -33,10 +34,10 @@ class Halves:
         return Halves(sample.take(~fifth), sample.take(fifth))
 
 
-def by_elimination(readers: list[Reader], neurons: int, width: int) -> list[int]:
+def by_elimination(space: Space, readers: list[Reader], width: int) -> list[int]:
     """The neurons that backward elimination leaves."""
-    gone = set(eliminate(readers, neurons, width)[0])
-    return [i for i in range(neurons) if i not in gone]
+    gone = set(eliminate(readers, space.size, width)[0])
+    return [i for i in range(space.size) if i not in gone]
 
 
 def shrink(
@@ -67,7 +68,7 @@ def shrink(
             readers = graph.readers(space)
             fit, check = _moments(original, current, readers, halves, kept)
             views = [_reader(graph, c, space, _total(fit, check, c)) for c in readers]
-            kept[space] = torch.tensor(choose(views, size, widths[space]))
+            kept[space] = torch.tensor(choose(graph.spaces[space], views, widths[space]))
             assert call.inputs is not None
             columns = graph.entries(call.inputs, {space: kept[space]})
             known = (fit, check, columns) if len(waiting) == 1 else None

@@ -56,7 +56,7 @@ class Recorder(TorchFunctionMode):
         self.slots: list[Slot] = []
         self.calls: list[Call] = []
         self.used: dict[str, str] = {}
-        self.notes: list[str] = []
+        self.functions: list[set[str]] = []
 
     @contextmanager
     def watch_modules(self) -> Iterator[None]:
@@ -89,6 +89,9 @@ class Recorder(TorchFunctionMode):
         elif read:
             for tensor in read:
                 self.freeze(tensor, f"{name}{self._where()} is not supported")
+        if value is not None and rule is not layer_call:
+            for space, _ in value[1]:
+                self.functions[space].add(self.describe(name, args))
         for tensor in out:
             self.alive.append(tensor)
             self.values.pop(id(tensor), None)
@@ -97,6 +100,13 @@ class Recorder(TorchFunctionMode):
         if value is not None and isinstance(result, torch.Tensor):
             self.values[id(result)] = value
         return result
+
+    def describe(self, name: str, args: Any) -> str:
+        """The function's name; sums and products of two sets of neurons are named apart from those with a number."""
+        if RULES.get(name) is elementwise:
+            kind = "product" if name in ("mul", "rmul", "multiply", "div", "true_divide") else "sum"
+            return kind if len(_tensors(args)) == 2 else f"{kind} with a number"
+        return name
 
     def _where(self) -> str:
         return f" in {self.stack[-1]}" if self.stack and self.stack[-1] else ""
@@ -108,6 +118,7 @@ class Recorder(TorchFunctionMode):
         path = self.stack[-1] if self.stack else ""
         self.spaces.append(Space(len(self.spaces), size, path))
         self.parents.append(len(self.parents))
+        self.functions.append(set())
         return len(self.parents) - 1
 
     def root(self, space: int) -> int:
@@ -171,7 +182,10 @@ class Recorder(TorchFunctionMode):
         ]
         slots = [replace(slot, layout=resolve(slot.layout)) for slot in self.slots]
         spaces = {space.index: space for space in self.spaces if self.root(space.index) == space.index}
-        graph = Graph(spaces, slots, calls, self.notes)
+        functions: dict[int, set[str]] = {index: set() for index in spaces}
+        for index, names in enumerate(self.functions):
+            functions[self.root(index)] |= names
+        graph = Graph(spaces, slots, calls, functions)
         for space in graph.free:
             if not graph.readers(space.index):
                 space.frozen = "no Linear or Conv layer reads them"

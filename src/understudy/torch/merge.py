@@ -1,0 +1,233 @@
+"""`merge`: remove neurons that others already compute, exactly, and bound the change of outputs from the weights.
+
+Let neuron j read α (w, b) where neuron i reads (w, b), with α > 0. If all that happens to them before they are read is positively homogeneous (ReLU,
+pooling, sums), then h_j = α h_i for every input, and neuron j can go if the layers that read them add α times its weights to those of i. With other
+activations this needs α = 1. A BatchNorm between is part of (w, b). Neurons that nothing reads, and constant ones, go too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from understudy.rays import aligned_groups
+from understudy.torch.bounds import output_bound
+from understudy.torch.edit import cut, get_tensor, set_tensor
+from understudy.torch.graph import Call, Graph, Space
+from understudy.torch.measure import change, cost
+from understudy.torch.model import free_spaces, prepare
+from understudy.torch.moments import watch
+from understudy.torch.result import Compressed, CompressionReport, LayerWidth
+from understudy.torch.rows import maker_rows, pieces_of
+from understudy.torch.synthetic import inputs_for
+
+
+@dataclass(frozen=True)
+class MergeReport(CompressionReport):
+    """Besides widths, costs and the measured change: what was merged.
+
+    **Attributes**
+
+    - `groups`: path → groups of neurons (old indices) that became one.
+    - `silent`: path → neurons removed because nothing reads them or they are constant.
+    - `bound`: ‖f_before(x) - f_after(x)‖ ≤ bound · max(‖x‖, 1) for every x, from the weights; None where the network is not a chain.
+    """
+
+    groups: dict[str, list[list[int]]] | None = None
+    silent: dict[str, list[int]] | None = None
+    bound: float | None = None
+
+    @property
+    def removed(self) -> int:
+        """Neurons that went."""
+        return sum(layer.before - layer.after for layer in self.layers)
+
+    def _words(self) -> list[str]:
+        words = super()._words()
+        if self.bound is not None:
+            words.insert(
+                1, f"For every input x the outputs change by at most {self.bound:.1e} · max(‖x‖, 1), from the weights."
+            )
+        return words
+
+
+def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, example: Any = None) -> Compressed:
+    """The same function with fewer neurons: exact merges only.
+
+    **Arguments**
+
+    - `model`: as for `compress`.
+    - `data`: inputs on which the change is measured, and on which neurons that are constant are found (they are then removed too, which keeps the
+      outputs on such inputs only). Without data the change is measured on standard normal inputs.
+    - `tolerance`: distance of the unit vectors of two neurons' weights up to which they are one.
+    - `example`: a few inputs, needed without data where the first layer is a convolution.
+
+    >>> net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    >>> with torch.no_grad():
+    ...     _ = net[0].weight[2].copy_(2 * net[0].weight[0]), net[0].bias[2].copy_(2 * net[0].bias[0])
+    >>> merge(net).model[0].out_features
+    2
+    """
+    if not 0 <= tolerance < 2:
+        raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 2; received {tolerance!r}.")
+    original, graph, inputs = prepare(model, data, example)
+    free_spaces(graph)
+    sample = inputs_for(original, data, inputs, 2000)
+    small, _, _ = prepare(original, example=inputs)
+    sizes = {space.index: space.size for space in graph.free}
+    names = {index: list(range(size)) for index, size in sizes.items()}
+    groups: dict[str, list[list[int]]] = {}
+    silent: dict[str, list[int]] = {}
+    steps: list[tuple[Call, float]] = []
+    for space in graph.free:
+        gone = _silent(small, graph, space, sample.inputs[:512] if data is not None else None)
+        silent[space.path] = [names[space.index][i] for i in gone]
+        _keep(small, graph, space, names, [i for i in range(space.size) if i not in set(gone)])
+        found, factors, gap = _groups(small, graph, space, tolerance)
+        groups[space.path] = [[names[space.index][i] for i in group] for group in found if len(group) > 1]
+        _fold(small, graph, space, found, factors)
+        _keep(small, graph, space, names, [group[0] for group in found])
+        steps += [(call, gap) for call in graph.makers(space.index)]
+    layers = tuple(LayerWidth(s.path, sizes[s.index], s.size, tuple(names[s.index])) for s in graph.free)
+    exact = data is None or not any(silent.values())
+    report = MergeReport(
+        layers, cost(original, inputs), cost(small, inputs),
+        change(original, small, sample, "given" if data is not None else "synthetic"),
+        tuple(f"{s.path}: not merged, because {s.frozen}." for s in graph.spaces.values() if s.frozen and "outputs" not in s.frozen),
+        {path: found for path, found in groups.items() if found}, {path: found for path, found in silent.items() if found},
+        output_bound(original, graph, steps, small) if exact else None,
+    )  # fmt: skip
+    for module, like in zip(small.modules(), model.modules(), strict=False):
+        module.training = like.training
+    return Compressed(small, report, inputs)
+
+
+def _keep(model: nn.Module, graph: Graph, space: Space, names: dict[int, list[int]], kept: list[int]) -> None:
+    """Cut to these neurons; at least one stays, for layers without inputs cannot be stored."""
+    kept = kept or [0]
+    if len(kept) < space.size:
+        cut(model, graph, {space.index: torch.tensor(kept)})
+        names[space.index] = [names[space.index][i] for i in kept]
+        space.size = len(kept)
+
+
+def _groups(
+    model: nn.Module, graph: Graph, space: Space, tolerance: float
+) -> tuple[list[list[int]], list[list[float]], float]:
+    """Groups with the leader first, each member's factor, and the largest distance ‖row_j - α row_leader‖ weighted by what reads it."""
+    pieces = pieces_of(model, graph, space)
+    alone = [[i] for i in range(space.size)], [[1.0]] * space.size, 0.0
+    if pieces is None:
+        return alone
+    rows = pieces.rows
+    compared = rows
+    if not pieces.homogeneous:  # equal, not only parallel: lengths count as one more entry
+        size = np.max(np.linalg.norm(rows, axis=1), initial=1e-300)
+        compared = np.concatenate([rows, np.full((len(rows), 1), size)], axis=1)
+    lengths = np.linalg.norm(rows, axis=1)
+    found, factors, gap = [], [], 0.0
+    reads = _read_strength(model, graph, space)
+    for group in aligned_groups(compared, tolerance=tolerance, silent=-1.0):
+        leader = max(group, key=lambda i: lengths[i])
+        members = [leader, *(i for i in group if i != leader)]
+        square = float(rows[leader] @ rows[leader])
+        alphas = [float(rows[i] @ rows[leader]) / square if pieces.homogeneous and square else 1.0 for i in members]
+        gap += sum(
+            reads[i] * float(np.linalg.norm(rows[i] - a * rows[leader])) for i, a in zip(members, alphas, strict=True)
+        )
+        found.append(members)
+        factors.append(alphas)
+    order = sorted(range(len(found)), key=lambda k: found[k][0])
+    return [found[k] for k in order], [factors[k] for k in order], gap
+
+
+def _read_strength(model: nn.Module, graph: Graph, space: Space) -> np.ndarray:
+    """Norm of the weights with which each neuron is read, over all readers."""
+    total = np.zeros(space.size)
+    for call in graph.readers(space.index):
+        assert call.inputs is not None
+        weight = get_tensor(model, call.weight).detach().double().cpu()
+        squares = (weight**2).sum([0, *range(2, weight.ndim)])
+        owners = graph.owners(call.inputs, space.index)
+        mine = owners >= 0
+        total += np.sqrt(np.bincount(owners[mine].numpy(), squares[mine].numpy(), minlength=space.size))
+    return total
+
+
+def _fold(model: nn.Module, graph: Graph, space: Space, groups: list[list[int]], factors: list[list[float]]) -> None:
+    """Add the weights that read each member, times its factor, to those that read its leader."""
+    for call in graph.readers(space.index):
+        assert call.inputs is not None
+        weight = get_tensor(model, call.weight).detach().double().clone()
+        owners = graph.owners(call.inputs, space.index)
+        places = torch.argsort(owners, stable=True)[int((owners < 0).sum()) :].view(
+            space.size, -1
+        )  # entries of each neuron
+        places = places.to(weight.device)
+        for members, alphas in zip(groups, factors, strict=True):
+            for member, alpha in zip(members[1:], alphas[1:], strict=True):
+                weight[:, places[members[0]]] += alpha * weight[:, places[member]]
+        set_tensor(model, call.weight, weight)
+
+
+def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[int]:
+    """Neurons that nothing reads, and constant ones, whose value goes to the biases of what reads them."""
+    unread = _read_strength(model, graph, space) == 0
+    values = _constants(model, graph, space, inputs)
+    constant = [i for i, value in enumerate(values) if value is not None and not unread[i]]
+    for call in graph.readers(space.index) if constant else []:
+        assert call.inputs is not None
+        weight = get_tensor(model, call.weight).detach().double()
+        owners = graph.owners(call.inputs, space.index).to(weight.device)
+        shift = torch.zeros(len(weight), dtype=torch.float64, device=weight.device)
+        for i in constant:
+            shift += (values[i] or 0.0) * weight[:, owners == i].flatten(1).sum(1)
+        if call.bias is not None:
+            set_tensor(model, call.bias, get_tensor(model, call.bias).double() + shift)
+        elif call.mean is not None:
+            set_tensor(model, call.mean, get_tensor(model, call.mean).double() - shift)
+    return [i for i in range(space.size) if unread[i] or i in set(constant)]
+
+
+def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[float | None]:
+    """The value of each neuron that never changes: with zero weights, or on the inputs given; None for the others.
+
+    A value other than zero needs readers with a bias (or a BatchNorm after them) and without padding, for a constant ends at the border.
+    """
+    pieces = pieces_of(model, graph, space)
+    if pieces is None and inputs is None:
+        return [None] * space.size
+    if inputs is None:
+        example = torch.randn(8, *graph.calls[0].input_shape[1:], generator=torch.Generator().manual_seed(0))
+        first = get_tensor(model, graph.calls[0].weight)
+        inputs = example.to(first.device, first.dtype)
+        assert pieces is not None
+        places = [maker_rows(model, call)[:, :-1].abs().amax(1) == 0 for call in graph.makers(space.index)]
+        candidate = torch.stack(places).all(0)
+    else:
+        candidate = torch.ones(space.size, dtype=torch.bool)
+    readers = graph.readers(space.index)
+    low, high = torch.full((space.size,), torch.inf), torch.full((space.size,), -torch.inf)
+    by_name = {call.weight: call for call in readers}
+
+    def take(key: str, x: torch.Tensor, _: torch.Tensor) -> None:
+        call = by_name[key]
+        assert call.inputs is not None
+        axis = x.ndim - 1 if call.kind == "linear" else 1
+        flat = x.movedim(axis, 0).flatten(1).cpu().float()
+        owners = graph.owners(call.inputs, space.index)
+        mine = owners >= 0
+        for reduce, kept in (("amin", low), ("amax", high)):
+            values = flat.amin(1) if reduce == "amin" else flat.amax(1)
+            kept.scatter_reduce_(0, owners[mine], values[mine], reduce)
+
+    with torch.no_grad(), watch(model, readers, take):
+        model(inputs)
+    size = torch.maximum(low.abs(), high.abs())
+    same = candidate & (high - low <= 1e-7 * size.clamp(min=1e-30)) & torch.isfinite(high)
+    plain = all((c.bias or c.mean) and not (isinstance(c.padding, str) or any(c.padding)) for c in readers)
+    return [float(low[i]) if same[i] and (plain or float(size[i]) == 0) else None for i in range(space.size)]
