@@ -49,3 +49,19 @@ def aligned_groups(
         leads[leader] = True
         members.setdefault(leader, []).append(i)
     return sorted((tuple(sorted(group)) for group in members.values()), key=lambda g: g[0])
+
+
+def groups_of_cosines(cosines: np.ndarray, least: float, alive: np.ndarray) -> Groups:
+    """Groups of the rows that are `alive`, by a matrix of cosines (n, n): a row joins the first leader with a cosine of at least `least`.
+
+    >>> groups_of_cosines(np.array([[1.0, 0.2], [0.2, 1.0]]), 0.1, np.array([True, True]))
+    [(0, 1)]
+    """
+    leads = np.zeros(len(cosines), bool)
+    members: dict[int, list[int]] = {}
+    for i in np.flatnonzero(alive):
+        found = np.flatnonzero(leads & (cosines[i] >= least))
+        leader = int(found[0]) if len(found) else int(i)
+        leads[leader] = True
+        members.setdefault(leader, []).append(int(i))
+    return [tuple(group) for group in members.values()]

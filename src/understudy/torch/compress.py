@@ -19,7 +19,8 @@ from understudy.torch.shrink import shrink
 from understudy.torch.synthetic import normal_inputs
 from understudy.torch.tune import distill
 
-SYNTHETIC = 4000
+SYNTHETIC, SYNTHETIC_IMAGES = 4000, 400
+"""Synthetic inputs: vectors, and images or sequences, each of which gives many patches."""
 HELD_OUT = 10
 """One input in ten is kept apart for the report."""
 
@@ -47,12 +48,12 @@ def compress(
 
     - `model`: any `torch.nn.Module`. Layers that cannot be narrowed are left alone; `report.notes` says which and why.
     - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader; labels are used for the report only. Without
-      data, standard normal inputs are used: this works less well, and the report says so.
+      data, normal inputs are drawn (for images and sequences: noise at all scales): this works less well, and the report says so.
     - exactly one of `widths` (per layer that can change, in order, or a dict by path), `keep` (share of neurons of every layer), `params` or `macs`
       (a number, or a share below 1; one error for all layers decides the widths), `loss_increase` (the largest increase of the cross-entropy on
       held-out inputs for class labels, otherwise the largest relative mean squared change of outputs).
     - `example`: a few inputs, needed where there are no data and the first layer is a convolution.
-    - `samples`: how many inputs of the data are used; 10,000, or 2,000 for networks with convolutions, unless given.
+    - `samples`: how many inputs of the data are used; 10,000, or 1,000 for networks with convolutions, unless given.
     - `epochs`, `seconds`: train the result to give the original's outputs for so long; not at all unless given.
 
     >>> import torch
@@ -101,8 +102,12 @@ def _split(
     """Inputs to work with, inputs for the report, and what kind they are."""
     if data is None:
         shape = tuple(example[0].shape[1:])
-        return normal_inputs(model, shape, samples or SYNTHETIC), normal_inputs(model, shape, 512, seed=1), "synthetic"
-    limit = samples or (10_000 if all(call.kind == "linear" for call in graph.calls) else 2_000)
+        return (
+            normal_inputs(model, shape, samples or (SYNTHETIC if len(shape) == 1 else SYNTHETIC_IMAGES)),
+            normal_inputs(model, shape, 200, seed=1),
+            "synthetic",
+        )
+    limit = samples or (10_000 if all(call.kind == "linear" for call in graph.calls) else 1_000)
     sample = gather(data, model, limit)
     tenth = torch.arange(len(sample)) % HELD_OUT == HELD_OUT - 1
     if not bool(tenth.any()):

@@ -7,7 +7,7 @@ outputs of the same call in the original network. Kept are G = Σ h hᵀ, C = Σ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,12 +66,21 @@ class Moments:
         return max(float((self.power - self.cross[-1] ** 2 / max(self.count, 1)).sum()), 1e-300)
 
 
+class Seen(Exception):
+    """All calls of interest have been seen: the rest of the forward pass is not needed."""
+
+
 class Tap(TorchFunctionMode):
-    """Hand inputs and outputs of the calls with these weights (id → key) to `take`."""
+    """Hand inputs and outputs of the calls with these weights (id → key) to `take`, and end the forward pass after the last of them."""
 
     def __init__(self, weights: Mapping[int, str], take: Callable[[str, Any, torch.Tensor], None]) -> None:
         super().__init__()
         self.weights, self.take = weights, take
+        self.left = set(weights)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        super().__exit__(kind, error, trace)
+        return kind is Seen
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -80,6 +89,9 @@ class Tap(TorchFunctionMode):
         key = self.weights.get(id(weight)) if isinstance(weight, torch.Tensor) else None
         if key is not None and isinstance(result, torch.Tensor):
             self.take(key, args[0] if args else kwargs["input"], result)
+            self.left.discard(id(weight))
+            if not self.left:
+                raise Seen
         return result
 
 
@@ -121,11 +133,15 @@ def collect(
     original: nn.Module,
     current: nn.Module,
     calls: Sequence[Call],
-    inputs: Sequence[torch.Tensor],
+    inputs: Iterable[torch.Tensor],
     *,
     total: int,
+    also: Callable[[Call, torch.Tensor], None] | None = None,
 ) -> dict[str, Moments]:
-    """Moments of these calls over batches: features of `current`, targets of `original`, in one pass; `total` inputs are expected."""
+    """Moments of these calls over batches: features of `current`, targets of `original`, in one pass.
+
+    `total` inputs are expected. `also` is given each call and what it reads.
+    """
     by_name = {call.weight: call for call in calls}
     seen: dict[str, torch.Tensor] = {}
     found: dict[str, Moments] = {}
@@ -147,6 +163,8 @@ def collect(
     def take_features(key: str, x: Any, result: torch.Tensor) -> None:
         call = by_name[key]
         weight = get_tensor(current, call.weight)
+        if also is not None:
+            also(call, x)
         rows = features(call, x, tuple(weight.shape[2:]), positions[key])
         if key not in found:
             found[key] = Moments.zero(rows.shape[1] + 1, seen[key].shape[1])

@@ -63,7 +63,7 @@ class CompressionReport:
             + (f"; the same class for {c.agreement:.1%}." if c.agreement is not None else ".")
         ]
         if c.inputs == "synthetic":
-            words.append("No data were given: inputs are standard normal, and your own may see a larger change.")
+            words.append("No data were given: inputs are random, and your own may see a larger change.")
         if c.inputs == "the same":
             words.append("Too few inputs to hold any out: the change on new inputs is larger.")
         return [*words, *self.notes]

@@ -148,15 +148,19 @@ def _refit(
 
 
 def error_curves(model: nn.Module, graph: Graph, halves: Halves) -> dict[int, list[float]]:
-    """For each free space the error without training when k = 1, 2, … of its neurons stay, all other layers being whole.
-
-    The error is what the layers that read it cannot fit, as a share of the scatter of their outputs, summed over them; it is 0 for all neurons.
-    """
+    """For each free space the error without training when k = 1, 2, … of its neurons stay, all other layers being whole."""
     curves = {}
     for space in graph.free:
         readers = graph.readers(space.index)
         fit, check = _moments(model, model, readers, halves, {})
-        views = [_reader(graph, c, space.index, _total(fit, check, c)) for c in readers]
-        errors = eliminate(views, space.size, 1)[1]
-        curves[space.index] = [*reversed(errors), 0.0]
+        curves[space.index] = error_curve(graph, space, {c.weight: _total(fit, check, c) for c in readers})
     return curves
+
+
+def error_curve(graph: Graph, space: Space, moments: Mapping[str, Moments]) -> list[float]:
+    """The error when k = 1, 2, … neurons of one space stay: what the layers that read it cannot fit.
+
+    It is a share of the scatter of their outputs, summed over these layers; 0 when all neurons stay.
+    """
+    views = [_reader(graph, c, space.index, moments[c.weight]) for c in graph.readers(space.index)]
+    return [*reversed(eliminate(views, space.size, 1)[1]), 0.0]

@@ -14,7 +14,23 @@ def normal_inputs(model: nn.Module, shape: tuple[int, ...], count: int, seed: in
     """`count` standard normal inputs of that shape (without the batch), on the model's device."""
     device, dtype = home(model)
     draw = torch.Generator().manual_seed(seed)
-    return Sample(torch.randn((count, *shape), generator=draw).to(device, dtype))
+    inputs = torch.randn((count, *shape), generator=draw)
+    if len(shape) in (2, 3):
+        inputs = _smooth(inputs, draw)
+    return Sample(inputs.to(device, dtype))
+
+
+def _smooth(noise: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """Noise at all scales, as in photographs and sounds: each octave adds the same power; unit variance in all."""
+    total, mode = noise.clone(), "bilinear" if noise.ndim == 4 else "linear"
+    places, step, octaves = list(noise.shape[2:]), 2, 1
+    while max(places) // step >= 2:
+        size = [max(1, n // step) for n in places]
+        coarse = torch.randn((*noise.shape[:2], *size), generator=draw)
+        fine = nn.functional.interpolate(coarse, size=places, mode=mode, align_corners=False)
+        total += fine / fine.std()
+        step, octaves = 2 * step, octaves + 1
+    return total / octaves**0.5
 
 
 def inputs_for(model: nn.Module, data: Any, example: tuple[torch.Tensor, ...], limit: int) -> Sample:
