@@ -9,6 +9,8 @@ import typer
 
 from understudy.commands.align import align
 from understudy.commands.claims import claims
+from understudy.commands.compare import compare
+from understudy.commands.compress import compress
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
 from understudy.commands.lab import lab
@@ -32,9 +34,11 @@ app.command(rich_help_panel=FIND)(sweep)
 app.command(rich_help_panel=FIND)(align)
 app.command(rich_help_panel=INSIDE)(lab)
 app.command(rich_help_panel=INSIDE)(layers)
+app.command(rich_help_panel=INSIDE)(compare)
 app.command(rich_help_panel=CHANGE)(split)
 app.command(rich_help_panel=CHANGE)(grow)
 app.command(rich_help_panel=CHANGE)(merge)
+app.command(rich_help_panel=CHANGE)(compress)
 app.command(rich_help_panel=PAPERS)(claims)
 app.command(rich_help_panel=PAPERS)(reproduce)
 

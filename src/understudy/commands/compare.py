@@ -1,0 +1,47 @@
+"""`understudy compare`: which neurons of one PyTorch network are found again in another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.commands.modules import need_torch, read_inputs, read_module
+from understudy.commands.screen import fail
+
+
+def compare(
+    student: Annotated[Path, typer.Argument(help="A state_dict (.pt, .pth), .safetensors, .pt2, or .npz of weights.")],
+    teacher: Annotated[Path, typer.Argument(help="The network whose neurons are looked for.")],
+    data: Annotated[Path, typer.Option(help="Inputs (N, …) as .npy, or `inputs` in an .npz.")],
+    threshold: Annotated[float, typer.Option(help="Correlation above which a neuron counts as found.")] = 0.9,
+    either_sign: Annotated[bool, typer.Option("--either-sign", help="Count opposite neurons too.")] = False,
+    module: Annotated[
+        str | None, typer.Option(help="The student's class, as file:Class, if it is not a chain.")
+    ] = None,
+    teacher_module: Annotated[str | None, typer.Option(help="The teacher's class; as --module unless given.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Say which of the teacher's neurons the student has, beside a student with new random weights.
+
+    Example: `understudy compare small.pt network.pt --data inputs.npy`
+    """
+    need_torch()
+    from understudy import torch as ut
+
+    try:
+        found = ut.compare(
+            read_module(student, module),
+            read_module(teacher, teacher_module or module),
+            read_inputs(data),
+            threshold=threshold,
+            signed=not either_sign,
+        )
+    except (ValueError, TypeError, OSError) as error:
+        fail(str(error))
+    if json_:
+        print(json.dumps({"student": str(student), "teacher": str(teacher), **found.to_dict()}, indent=1))
+    else:
+        typer.echo(str(found))

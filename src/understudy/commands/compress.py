@@ -1,0 +1,93 @@
+"""`understudy compress`: a smaller PyTorch network that computes nearly the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.commands.modules import need_torch, read_inputs, read_module
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail
+
+FORMATS = ("pt", "safetensors", "pt2", "onnx", "npz")
+
+
+def compress(
+    network: Annotated[
+        Path, typer.Argument(help="A state_dict (.pt, .pth), .safetensors, .pt2, or .npz of weights W1, b1, …")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Inputs (N, …) as .npy, or inputs and targets in an .npz; no labels are needed.")
+    ] = None,
+    widths: Annotated[str | None, typer.Option(help="New widths of the layers that can change, such as 64,32.")] = None,
+    keep: Annotated[float | None, typer.Option(help="Share of the neurons of every layer that stays.")] = None,
+    params: Annotated[float | None, typer.Option(help="Parameters at most; below 1: a share of those now.")] = None,
+    macs: Annotated[float | None, typer.Option(help="Multiply-adds per input at most; below 1: a share.")] = None,
+    loss_increase: Annotated[
+        float | None,
+        typer.Option(help="Cross-entropy more at most; without labels: relative squared change of outputs."),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option(help="The network's class, as file:Class, where the file holds weights alone.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="How many inputs are used.")] = None,
+    epochs: Annotated[int, typer.Option(min=0, help="Then train to the original's outputs for so many epochs.")] = 0,
+    format_: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}; as read unless given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the smaller network.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Make a trained PyTorch network narrower, without labels and without training.
+
+    Without a target it prints what is redundant in each layer, and how wide each needs to be.
+
+    Example: `understudy compress network.pt --data inputs.npy --keep 0.25 --out results`
+    """
+    need_torch()
+    check_out(out)
+    from understudy import torch as ut
+
+    targets = {"widths": _numbers(widths), "keep": keep, "params": params, "macs": macs, "loss_increase": loss_increase}
+    ending = format_ or network.suffix.removeprefix(".")
+    if format_ is not None and format_ not in FORMATS:
+        fail(f"--format is one of {', '.join(FORMATS)}; received {format_!r}.")
+    files: list[str] = []
+    try:
+        model = read_module(network, module)
+        given = None if data is None else read_inputs(data)
+        found: Any
+        if all(value is None for value in targets.values()):
+            if given is None:
+                fail(
+                    "Give --data for a report of what is redundant, or one of --widths, --keep, --params, --macs, --loss-increase."
+                )
+            found = ut.report(model, given)
+        else:
+            found = ut.compress(model, given, samples=samples, epochs=epochs, **targets)  # type: ignore[arg-type]
+        if out is not None and isinstance(found, ut.Compressed):
+            files = [str(found.save(out / f"{network.stem}-small.{ending}"))]
+        elif out is not None:
+            found.figure(out / f"{network.stem}-report")
+            files = [str(out / f"{network.stem}-report.{kind}") for kind in ("png", "svg")]
+    except (ValueError, TypeError, OSError) as error:
+        fail(str(error))
+    report = found.report if isinstance(found, ut.Compressed) else found
+    if json_:
+        print(json.dumps({"network": str(network), **report.to_dict(), "files": files}, indent=1))
+        return
+    typer.echo(str(found))
+    if files:
+        typer.echo("Written: " + ", ".join(files))
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        fail(f"--widths are whole numbers, such as 64,32; received {text!r}.")
