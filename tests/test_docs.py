@@ -12,6 +12,7 @@ import typer
 from scripts import site_figures, site_pages
 
 from understudy.cli import app
+from understudy.papers.findings import findings
 from understudy.papers.ledger import entries
 from understudy.papers.registry import PAPERS
 
@@ -80,7 +81,16 @@ def test_a_paper_s_page_shows_signs_as_they_are():
     assert re.findall(r"\\(?:&lt;|\W|_).{10}", shown) == []
 
 
-def test_a_claim_that_differs_says_where():
+def test_a_finding_whose_checks_fail_says_which():
     for handle, paper in PAPERS.items():
-        failing = [c.name for entry in entries(handle) if entry.best for c in entry.best.checks if not c.ok]
+        found = [finding for entry in entries(handle) for finding in findings(entry, entry.best)]
+        failing = [check for finding in found for check in finding.check if not check.ok]
         assert site_pages.page(paper).count("\n| fails |") == len(failing)
+
+
+def test_the_audit_says_what_the_ledger_says():
+    rows = re.findall(r"^\| ([a-z-]+)/([a-z0-9-]+) \|.*\| ([^|]*) \|$", (ROOT / "docs" / "audit.md").read_text(), re.M)
+    assert len(rows) > 40
+    for paper, name, said in rows:
+        (entry,) = [entry for entry in entries(paper) if entry.id == name]
+        assert set(said.split(", ")) == {finding.status for finding in findings(entry, entry.best)}, f"{paper}/{name}"

@@ -13,7 +13,7 @@ from understudy.commands.claims import claims as claims_command
 from understudy.commands.reproduce import reproduce as reproduce_command
 from understudy.papers import entries, reproduce
 
-KEYS = {"paper", "id", "status", "paper_value", "measured", "tolerance", "where", "statement"} | {
+KEYS = {"paper", "id", "finding", "status", "check", "paper_value", "measured", "tolerance", "where", "statement"} | {
     "scale",
     "when",
     "version",
@@ -35,27 +35,29 @@ def test_claims_command(toy, run_command, tmp_path):
     reproduce("toy", "basel", full=True, out=tmp_path / "out", record=True, results=tmp_path)
     listed = run_command("claims", "toy", "--json", "--results", str(tmp_path))
     assert listed.exit_code == 0
-    rows = json.loads(listed.stdout)["claims"]
+    rows = json.loads(listed.stdout)
     assert all(set(row) >= KEYS for row in rows)
     assert [(row["id"], row["status"], row["scale"]) for row in rows] == [
-        ("basel", "reproduced", "full"),
-        ("wrong", "differs", "quick"),
-        ("misprint", "erratum", "quick"),
-        ("raising", "not yet", None),
+        ("basel", "reproduced", "full: terms = 1000"),
+        ("wrong", "differs", "quick: terms = 100"),
+        ("misprint", "reproduced in part", "quick: terms = 100"),
+        ("misprint", "misprint", "quick: terms = 100"),
+        ("raising", "not yet", ""),
     ]
+    assert rows[3]["check"][0]["ok"] is False
     both = json.loads(run_command("claims", "toy", "--json", "--all-scales", "--results", str(tmp_path)).stdout)
-    assert [(row["id"], row["scale"]) for row in both["claims"]][:3] == [
+    assert [(row["id"], row["settings_of"]) for row in both][:3] == [
         ("basel", "quick"),
         ("basel", "full"),
         ("wrong", "quick"),
     ]
     table = run_command("claims", "--results", str(tmp_path)).stdout
-    for word in ("toy", "basel", "✓ reproduced", "≠ differs", "✎ erratum", "… not yet"):
+    for word in ("toy", "basel", "✓ reproduced", "≠ differs", "✎ misprint", "… not yet"):
         assert word in table
 
 
 def test_claims_command_before_anything_is_measured(run_command, tmp_path):
-    rows = json.loads(run_command("claims", "toy", "--json", "--results", str(tmp_path)).stdout)["claims"]
+    rows = json.loads(run_command("claims", "toy", "--json", "--results", str(tmp_path)).stdout)
     assert {row["status"] for row in rows} == {"not yet"}
     assert run_command("claims", "toy", "--refresh", "--results", str(tmp_path)).exit_code == 0
     assert (tmp_path / "toy.json").exists()
@@ -105,10 +107,10 @@ def test_reproduce_json_and_record(toy, run_command, tmp_path):
     assert done.exit_code == 1
     printed = json.loads(done.stdout)
     assert all(set(row) >= KEYS for row in printed["claims"])
-    assert "the toy broke" in printed["claims"][3]["error"]
+    assert "the toy broke" in printed["claims"][-1]["error"]
     assert Path(printed["pages"][0]).exists()
     assert entries("toy", tmp_path / "ledger")[0].results["quick"].status == "reproduced"
-    assert "[1/4] toy/basel  ✓ reproduced" in done.stderr
+    assert "[1/4] toy/basel  ◐ reproduced in part" in done.stderr
     assert "Claim 2 of 4: wrong" in done.stderr
 
 

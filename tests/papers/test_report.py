@@ -65,10 +65,10 @@ def test_every_claim_has_a_section_and_a_way_to_it(page):
         "terms = 100",
     ):
         assert said in html
-    for verdict in ("✓ reproduced", "≠ differs", "✎ erratum", "✕ failed"):
-        assert html.count(verdict) >= 2
-    assert "The statement as printed does not hold" in html
-    assert "Checks of the statement as printed" in html
+    for status in ("◐ reproduced in part", "≠ differs", "✎ misprint", "✕ failed"):
+        assert html.count(status) >= 2
+    assert "the printed 1 is the sum from 1" in html
+    assert "Σ 2⁻ʲ from 0 is 1, as printed" in html
 
 
 def test_text_is_escaped(page):

@@ -11,13 +11,17 @@ from understudy.commands.screen import fail
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from understudy.papers.measurement import Status
+    from understudy.papers.findings import Verdict
 
 WIDEST = 44  # characters of a value in a table of up to 120 columns, more in a wider one; --json has all of it
 STYLES = {
     "reproduced": "bold blue",
+    "reproduced in part": "blue",
     "differs": "bold dark_orange",
-    "erratum": "bold magenta",
+    "misprint": "magenta",
+    "proof gap": "bold magenta",
+    "false as stated": "bold red",
+    "extends": "green",
     "failed": "bold reverse",
     "not yet": "dim",
 }
@@ -25,7 +29,7 @@ STYLES = {
 
 def claims(
     paper: Annotated[str | None, typer.Argument(help="A paper's handle; all papers without it.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list: one object per finding.")] = False,
     all_scales: Annotated[
         bool, typer.Option("--all-scales", help="List the quick and the full result of each claim.")
     ] = False,
@@ -36,13 +40,14 @@ def claims(
         bool, typer.Option("--refresh", help="First bring the stored statements up to date with the code.")
     ] = False,
 ) -> None:
-    """List every claim with the paper's value, the last measured one and the verdict.
+    """List every claim with the paper's value, the last measured one and what was found.
 
     Example: `understudy claims few-neurons --all-scales`
     """
     from understudy.papers.ledger import Entry, entries, record
     from understudy.papers.registry import PAPERS, UnknownNameError, claims_of, find_paper
     from understudy.papers.result import BadRecordError, Result
+    from understudy.papers.view import rows as rows_of
 
     try:
         chosen = list(PAPERS) if paper is None else [find_paper(paper).handle]
@@ -57,11 +62,9 @@ def claims(
     def shown(entry: Entry) -> list[Result | None]:
         return list(entry.results.values()) if all_scales and entry.results else [entry.best]
 
-    rows = {
-        handle: [entry.row(result) for entry in found for result in shown(entry)] for handle, found in listed.items()
-    }
+    rows = {handle: [row for e in found for row in rows_of(e, shown(e))] for handle, found in listed.items()}
     if json_:
-        print(json.dumps({"claims": [row for found in rows.values() for row in found]}, indent=2, ensure_ascii=False))
+        print(json.dumps([row for found in rows.values() for row in found], indent=2, ensure_ascii=False))
         return
     from rich.console import Console
 
@@ -89,24 +92,24 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
         table.add_column("Where", ratio=2)
     table.add_column("Paper", ratio=3)
     table.add_column("Measured", ratio=4)
-    table.add_column("Verdict", no_wrap=True)
+    table.add_column("Finding", no_wrap=True)
     if wide:
         table.add_column("When", no_wrap=True)
     for row in rows:
         values = Text(_cut(text(row["paper_value"]), widest)), Text(_cut(text(row["measured"]), widest))
-        when = Text(f"{row['when'][:10]} ({row['scale']})" if row["when"] else "–")
+        when = Text(f"{row['when'][:10]} ({row['settings_of']})" if row["when"] else "–")
         cells = [Text(row["id"]), *([Text(row["where"])] if wide else []), *values, verdict_text(row["status"])]
         table.add_row(*cells, *([when] if wide else []))
     console.print(table)
 
 
-def verdict_text(status: "Status") -> "Text":
-    """The verdict with its mark and colour."""
+def verdict_text(status: "Verdict") -> "Text":
+    """The status with its mark and colour."""
     from rich.text import Text
 
-    from understudy.papers.measurement import MARKS
+    from understudy.papers.view import marked
 
-    return Text(f"{MARKS[status]} {status}", style=STYLES[status])
+    return Text(marked(status), style=STYLES[status])
 
 
 def _cut(line: str, widest: int) -> str:

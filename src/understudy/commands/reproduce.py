@@ -124,14 +124,19 @@ def _targets(target: str | None, every: bool) -> list[tuple[str, str | None]]:
 def _rows(run: "Run") -> list[dict[str, Any]]:
     from understudy.papers.ledger import Entry
     from understudy.papers.registry import claims_of
+    from understudy.papers.view import rows
 
-    return [Entry.of(c).row(run.results[c.id]) for c in claims_of(run.paper) if c.id in run.results]
+    return [
+        {**row, "error": run.results[c.id].error}
+        for c in claims_of(run.paper)
+        if c.id in run.results
+        for row in rows(Entry.of(c), [run.results[c.id]])
+    ]
 
 
 def _print_json(runs: "list[Run]", pages: list[Path]) -> None:
-    found = [{**row, "error": run.results[row["id"]].error} for run in runs for row in _rows(run)]
     summary = {
-        "claims": found,
+        "claims": [row for run in runs for row in _rows(run)],
         "seconds": round(sum(run.seconds for run in runs), 3),
         "pages": [str(page) for page in pages],
         "figure_errors": {f"{run.paper}/{name}": error for run in runs for name, error in run.figure_errors.items()},
@@ -181,7 +186,11 @@ class _Screen:
         if event.stage == "start" and not self.console.is_terminal:
             self.console.print(self.line())
         if event.result is not None:
-            status = verdict_text(event.result.status)
+            from understudy.papers.ledger import Entry
+            from understudy.papers.view import claim_view
+
+            found = claim_view(Entry.of(event.claim), event.result)["statuses"]
+            status = Text(", ").join(map(verdict_text, found))
             took = " (kept from before)" if event.stage == "kept" else f" in {duration(event.result.seconds)}"
             count = f"[{event.index + 1}/{event.total}] "
             self.console.print(Text.assemble(count, f"{event.claim.paper}/{event.claim.id}  ", status, took))

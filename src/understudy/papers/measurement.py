@@ -9,15 +9,6 @@ from understudy.papers.values import jsonable
 
 Status: TypeAlias = Literal["reproduced", "differs", "erratum", "failed", "not yet"]
 STATUSES: tuple[Status, ...] = get_args(Status)
-MARKS: Mapping[Status, str] = {
-    "reproduced": "✓",
-    "differs": "≠",
-    "erratum": "✎",
-    "failed": "✕",
-    "not yet": "…",
-}
-"""How each verdict is shown on screens and pages."""
-
 UNMEASURED: tuple[Status, ...] = ("failed", "not yet")
 """A computation that raised, and one whose data are not there: no result to keep, enter or draw."""
 
