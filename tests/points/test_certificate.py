@@ -115,16 +115,19 @@ def test_a_split_at_the_end_is_a_non_strict_saddle(mu):
     assert found.explained == 0
 
 
-@pytest.mark.parametrize(("apart", "kind"), [(0.1, "non-strict saddle"), (1e-3, "unconverged")])
-def test_a_way_down_too_near_to_rounding_is_no_minimum(apart, kind):
-    """The split of a student of two teachers at a small angle: slopes fall with the square of the angle."""
+@pytest.mark.parametrize("apart", [0.1, 1e-3])
+def test_a_way_down_near_to_rounding_is_no_minimum(apart):
+    """The split of a student of two teachers at a small angle: slopes fall with the square of the angle.
+
+    At 1e-3 they are near rounding at the dead neuron alone; along the valley's floor the fall is seen.
+    """
     teacher = us.Teacher([[1.0, apart], [1.0, -apart]], [0.5, 0.5], "erf")
     (run,) = us.fit(us.Population(teacher, width=1), seeds=[0])
     narrow = run.parameters
     wide = us.TwoLayer(np.repeat(np.asarray(narrow.incoming), 2, axis=0), [float(narrow.outgoing[0]), 0.0])
     found = us.certify(us.Population(teacher, width=2), wide)
-    assert found.kind == kind
-    assert found.way_down.clear == (kind == "non-strict saddle")
+    assert found.kind == "non-strict saddle"
+    assert found.way_down.clear == (apart == 0.1)
 
 
 def test_the_zero_network_of_odd_students_is_a_strict_saddle():
@@ -172,7 +175,7 @@ def test_where_flat_sets_of_zero_loss_cross_it_is_a_minimum_all_the_same():
     crossing = us.TwoLayer([[1, 0], [0, 1], [0, 1]], [1.0, 1.0, 0.0])
     found = us.certify(task, crossing)
     assert found.kind == "minimum"
-    assert found.higher_order.finding in ("level", "flat")
+    assert found.flat_dimension == 2
     assert any("lower bound" in line for line in found.evidence)
 
 
@@ -264,8 +267,6 @@ def test_what_relaxation_has_left_over_is_no_slope():
     task = us.Population(us.Teacher(w, a, activation="quadratic"), width=2)
     found = us.certify(task, us.TwoLayer(w, a))
     assert (found.kind, found.flat_dimension) == ("minimum", 3)
-    assert found.higher_order is not None
-    assert not found.higher_order.by_slopes
 
 
 # -- degenerate toys ---------------------------------------------------------------------------------------------------

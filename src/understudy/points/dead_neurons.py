@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
-from understudy.tasks.task import Task
+from understudy.points.surroundings import Surroundings
 
 RADII = (0.1, 0.05, 0.025, 0.0125)
 _ENOUGH = 3
@@ -51,34 +50,34 @@ class WayDown:
         )
 
 
-def dead_neurons(outgoing: np.ndarray) -> list[int]:
+def dead_neurons(outgoing: np.ndarray, near: float = SAME) -> list[int]:
     """Rows of the outgoing weights (n, m) that are zero beside the largest."""
     scale = max(float(np.abs(outgoing).max()), 1e-300)
-    return [i for i, row in enumerate(outgoing) if np.abs(row).max() <= SAME * scale]
+    return [i for i, row in enumerate(outgoing) if np.abs(row).max() <= near * scale]
 
 
-def way_down(task: Task, vector: np.ndarray, rounding: float) -> WayDown | None:
+def way_down(around: Surroundings, rounding: float) -> WayDown | None:
     """A way down beside a critical point through a dead neuron, or None if there is no sign of one.
 
     **Arguments**
 
-    - `task`: two-layer networks with trained outgoing weights; others have no answer here.
-    - `rounding`: how much of a gradient entry is noise at this point.
+    - `around`: the point. Only two-layer networks with trained outgoing weights have an answer here.
+    - `rounding`: how much of a gradient entry is noise at this point, in natural units.
     """
-    neurons = task.neurons(vector)
+    neurons = around.task.neurons(around.vector)
     if neurons is None or not neurons.trained_outputs:
         return None
     dim, entries = neurons.dim, neurons.layout
-    task = task.prepared(jnp.asarray(vector + 2 * RADII[0] * np.sign(vector)))
+    around = around.prepared(2 * RADII[0])
+    noise = rounding + float(np.linalg.norm(around.gradient))
     faint = None
     for neuron in dead_neurons(neurons.outgoing):
-        moved = np.tile(vector, (len(RADII), 4 * dim, 1))
+        moved = np.zeros((len(RADII), 4 * dim, len(around.vector)))
         turns = np.random.default_rng(0).normal(size=(4 * dim, dim))
         turns /= np.linalg.norm(turns, axis=1, keepdims=True)
-        moved[:, :, entries[neuron, :dim]] += np.array(RADII)[:, None, None] * turns
-        gradients = np.asarray(task.gradient(moved.reshape(-1, len(vector)))).reshape(moved.shape)
+        moved[:, :, entries[neuron, :dim]] = np.array(RADII)[:, None, None] * turns
+        gradients = around.slopes(moved.reshape(-1, len(around.vector)))[1].reshape(moved.shape)
         slopes = np.linalg.norm(gradients[:, :, entries[neuron, dim:]], axis=2).max(axis=1)
-        noise = rounding + float(np.linalg.norm(np.asarray(task.gradient(vector))))
         if not np.any(slopes > _FAINT * noise):
             continue
         enough = bool(np.all(slopes[:_ENOUGH] > _CLEAR * noise))

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.points.dead_neurons import SAME, dead_neurons
+from understudy.points.surroundings import Surroundings
 from understudy.tasks.neurons import Neurons
 from understudy.tasks.task import Task
 
@@ -38,8 +39,13 @@ def _tangents(task: Task, vector: Array) -> Array:
     return task.symmetry_tangents(vector)
 
 
-def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
-    """Every family of function-preserving directions at this point, crossings left out."""
+def flat_families(around: Surroundings, near: float = SAME, free: list[int] | None = None) -> list[FlatFamily]:
+    """Every family of function-preserving directions at this point, crossings left out; tangents are in natural units.
+
+    `near`: relative distance at which weights count as equal. `free`: dead neurons whose incoming vectors are known to be free, at
+    zero loss; where such a set crosses others, it counts as the largest. By default they are looked for.
+    """
+    task, vector = around.task, around.vector
     families = []
     symmetric = np.asarray(_tangents(task, jnp.asarray(vector)))
     symmetric = symmetric[np.linalg.norm(symmetric, axis=1) > 0]
@@ -47,55 +53,67 @@ def flat_families(task: Task, vector: np.ndarray) -> list[FlatFamily]:
         families.append(FlatFamily("symmetry", "rescaling or rotation", symmetric))
     neurons = task.neurons(vector)
     if neurons is not None:
-        for family in _of_neurons(task, vector, neurons):
-            own = np.zeros_like(family.tangents)
+        for family in _of_neurons(around, neurons, near, free):
+            own = np.zeros((len(family.tangents), len(vector)))
             own[:, neurons.layout.ravel()] = family.tangents
             families.append(FlatFamily(family.name, family.detail, own))
-    return families
+    return [FlatFamily(f.name, f.detail, f.tangents / around.lengths) for f in families]
 
 
-def _of_neurons(task: Task, vector: np.ndarray, neurons: Neurons) -> list[FlatFamily]:
+def _of_neurons(around: Surroundings, neurons: Neurons, near: float, free: list[int] | None) -> list[FlatFamily]:
     """Families with tangents in the order (w_1, a_1) ⊕ (w_2, a_2) ⊕ …"""
-    width, dim, outputs = neurons.width, neurons.dim, neurons.trained_outputs
-    w, a, shape = neurons.incoming, neurons.outgoing, neurons.layout.shape
-    scale_w = max(np.abs(w).max(), 1e-300)
-    dead = dead_neurons(a)
-    silent = [i for i in range(width) if np.abs(w[i]).max() <= SAME * scale_w and _vanishes_at_zero(neurons)]
-    groups, ratios = _same_neurons(neurons, SAME * scale_w)
-    crowded = {i for group in groups if len(group) > 1 for i in group if i in dead}
-    crossing = crowded | (set(dead) & set(silent)) | ({i for g in groups if len(g) > 1 for i in g} & set(silent))
+    width, outputs = neurons.width, neurons.trained_outputs
+    scale = max(np.abs(neurons.incoming).max(), 1e-300)
+    dead = dead_neurons(neurons.outgoing) if free is None else free
+    silent = [
+        i for i in range(width) if np.abs(neurons.incoming[i]).max() <= near * scale and _vanishes_at_zero(neurons)
+    ]
+    groups, ratios = _same_neurons(neurons, near * scale)
+    crowded = {i for group in groups if len(group) > 1 for i in group}
+    crossing = (crowded & set(dead)) | (set(dead) & set(silent)) | (crowded & set(silent))
     families = []
     for group in groups:
         members = [i for i in group if i not in crossing]
-        if len(members) < 2 or not outputs:
-            continue
-        rows = []
-        for i in members[1:]:
-            for o in range(outputs):
-                row = np.zeros(shape)
-                row[members[0], dim + o], row[i, dim + o] = ratios[i], -ratios[members[0]]
-                rows.append(row.ravel())
-        families.append(FlatFamily("split line", f"students {members} compute the same function", np.stack(rows)))
+        if len(members) >= 2 and outputs:
+            families.append(_split_line(neurons, members, ratios))
     for i in dead:
-        if i not in crossing and _stays_critical(task, vector, neurons.layout[i, :dim]):
-            rows_w = np.zeros((dim, *shape))
-            rows_w[np.arange(dim), i, np.arange(dim)] = 1.0
-            families.append(FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows_w.reshape(dim, -1)))
+        if free is not None or (i not in crossing and _stays_critical(around, neurons.layout[i, : neurons.dim])):
+            families.append(_free_vector(neurons, i))
     for i in silent:
         if i not in crossing and outputs:
-            rows_a = np.zeros((outputs, *shape))
-            rows_a[np.arange(outputs), i, dim + np.arange(outputs)] = 1.0
-            families.append(FlatFamily("silent neuron", f"student {i} has no input", rows_a.reshape(outputs, -1)))
+            families.append(_free_outgoing(neurons, i))
     return families
 
 
-def _stays_critical(task: Task, vector: np.ndarray, entries: np.ndarray) -> bool:
+def _split_line(neurons: Neurons, members: list[int], ratios: np.ndarray) -> FlatFamily:
+    rows = []
+    for i in members[1:]:
+        for o in range(neurons.dim, neurons.dim + neurons.trained_outputs):
+            row = np.zeros(neurons.layout.shape)
+            row[members[0], o], row[i, o] = ratios[i], -ratios[members[0]]
+            rows.append(row.ravel())
+    return FlatFamily("split line", f"students {members} compute the same function", np.stack(rows))
+
+
+def _free_vector(neurons: Neurons, i: int) -> FlatFamily:
+    rows = np.zeros((neurons.dim, *neurons.layout.shape))
+    rows[np.arange(neurons.dim), i, np.arange(neurons.dim)] = 1.0
+    return FlatFamily("dead neuron", f"student {i} has no outgoing weight", rows.reshape(neurons.dim, -1))
+
+
+def _free_outgoing(neurons: Neurons, i: int) -> FlatFamily:
+    outputs = neurons.trained_outputs
+    rows = np.zeros((outputs, *neurons.layout.shape))
+    rows[np.arange(outputs), i, neurons.dim + np.arange(outputs)] = 1.0
+    return FlatFamily("silent neuron", f"student {i} has no input", rows.reshape(outputs, -1))
+
+
+def _stays_critical(around: Surroundings, entries: np.ndarray) -> bool:
     """Whether the gradient stays as small as it is when the incoming vector of a dead neuron, at `entries`, is moved."""
-    moved = np.tile(vector, (3, 1))
-    moved[:, entries] += 0.3 * np.cos(np.arange(3 * len(entries)).reshape(3, -1) * 1.7 + 0.3)
-    slopes = np.linalg.norm(np.asarray(task.gradient(moved)), axis=1)
-    here = float(np.linalg.norm(np.asarray(task.gradient(vector))))
-    return bool(np.all(slopes <= 1e-9 + 10 * here))
+    moved = np.zeros((3, len(around.vector)))
+    moved[:, entries] = 0.3 * np.cos(np.arange(3 * len(entries)).reshape(3, -1) * 1.7 + 0.3)
+    slopes = np.linalg.norm(around.slopes(moved)[1], axis=1)
+    return bool(np.all(slopes <= 1e-9 + 10 * float(np.linalg.norm(around.gradient))))
 
 
 def _vanishes_at_zero(neurons: Neurons) -> bool:

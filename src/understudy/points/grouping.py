@@ -52,17 +52,24 @@ def group_ends(
     invariant under permutations and signs of students and under every symmetry of the teacher, which moves copies from
     one teacher to another. Along a flat set the spectrum changes; there, and where there is no critical point, verdict,
     label and loss are what is left. Spectra may be filled up with NaN.
+
+    Losses that differ by rounding are equal: by 16 roundings of the largest eigenvalue, which has the size of the terms that
+    losses are sums of.
     """
+    largest = [float(np.nanmax(np.abs(x), initial=0.0)) for x in spectra]
+    rounding = [16 * float(np.finfo(float).eps) * x for x in largest]
 
     def same(i: int, j: int) -> bool:
         if kinds[i] != kinds[j] or labels[i] != labels[j]:
             return False
-        if not abs(losses[i] - losses[j]) <= tolerance * max(abs(losses[i]), abs(losses[j]), 1e-9):
+        if not abs(losses[i] - losses[j]) <= max(
+            tolerance * max(abs(losses[i]), abs(losses[j])), rounding[i], rounding[j]
+        ):
             return False
         if flat_dimensions[i] or kinds[i] not in ("minimum", "strict saddle", "non-strict saddle"):
             return True
         x, y = (spectra[k][np.isfinite(spectra[k])] for k in (i, j))
-        return len(x) == len(y) and bool(np.abs(x - y).max() <= 10 * tolerance * max(1.0, np.abs(x).max()))
+        return len(x) == len(y) and bool(np.abs(x - y).max() <= 10 * tolerance * np.abs(x).max())
 
     groups: list[list[int]] = []
     for i in range(len(kinds)):

@@ -178,6 +178,15 @@ class Population(Task):
         """E‖f*(x)‖²."""
         return float(self.constant)
 
+    def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray:
+        """The largest incoming and outgoing weight of teachers and students."""
+        w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
+        incoming = max(np.abs(w).max(), np.abs(np.asarray(self.teacher.incoming)).max())
+        outgoing = max(np.abs(a).max(), np.abs(np.asarray(self.teacher.outgoing)).max())
+        rows = np.full((self.width, self.size // self.width), outgoing)
+        rows[:, : self.dim] = incoming
+        return rows.ravel()
+
     def starts(
         self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:

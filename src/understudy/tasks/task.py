@@ -105,6 +105,10 @@ class Task(eqx.Module):
         """The size of the loss: E‖y‖², the loss of predicting zero, where there are targets y; 1 otherwise."""
         return 1.0
 
+    def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray | None:
+        """The natural size of each parameter (P,), in whose units certificates judge, or None if it is not known."""
+        return None
+
     # -- coordinates --------------------------------------------------------------------------------------------------
 
     @property

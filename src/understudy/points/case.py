@@ -1,0 +1,125 @@
+"""Everything about a point that findings need, computed once."""
+
+from dataclasses import dataclass, replace
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.points.criticality import Spectrum, approach, spectrum
+from understudy.points.flats import FlatFamily, flat_families
+from understudy.points.surroundings import EPS, Surroundings
+from understudy.tasks.task import Task
+
+
+@eqx.filter_jit
+def _outside(task: Task, vector: Array) -> Array:
+    return task.outside_hessian(vector)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A point with its spectrum, flat families and what is left of the gradient, in natural units.
+
+    - `around`: the surroundings of the point, or of the degenerate critical point next to it that Newton's method found, `travelled`
+      away; `astray`: why Newton's method found none, in words.
+    - `families`, `explained`: function-preserving directions, and how many zero modes they explain.
+    - `extra`: eigenvalues of each of the `outside` input directions that the task leaves out.
+    - `limit`: gradient norm up to which the point counts as critical; `noise`: how much of a gradient entry may be noise.
+    """
+
+    around: Surroundings
+    spectrum: Spectrum
+    families: list[FlatFamily]
+    explained: int
+    extra: np.ndarray
+    outside: int
+    limit: float
+    noise: float
+    diverging: str | None
+    travelled: float = 0.0
+    astray: str = ""
+
+    @property
+    def values(self) -> np.ndarray:
+        """All eigenvalues, ascending."""
+        return np.sort(np.concatenate([self.spectrum.values, self.extra]))
+
+    @property
+    def multiplicities(self) -> np.ndarray:
+        """How often each of them occurs."""
+        counts = np.concatenate([np.ones(len(self.spectrum.values), int), np.full(len(self.extra), self.outside)])
+        return counts[np.argsort(np.concatenate([self.spectrum.values, self.extra]), kind="stable")]
+
+    @property
+    def inertia(self) -> tuple[int, int, int]:
+        """Numbers of negative, zero and positive eigenvalues."""
+        values, counts, threshold = self.values, self.multiplicities, self.spectrum.threshold
+        index = int(counts[values < -threshold].sum())
+        zeros = int(counts[np.abs(values) <= threshold].sum())
+        return index, zeros, int(counts.sum()) - index - zeros
+
+    @property
+    def unexplained(self) -> int:
+        """Zero modes that no family explains."""
+        return max(0, self.inertia[1] - self.explained)
+
+    @property
+    def along(self) -> np.ndarray:
+        """The gradient along each eigenvector."""
+        return self.spectrum.vectors.T @ self.around.gradient
+
+
+def study(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:
+    """The case of a point; where eigenvalues change too much within Newton's step, of the degenerate point next to it."""
+    case = _at(around, outside, tolerance, diverging)
+    zero = case.spectrum.zero
+    moving = np.abs(case.along[zero]) > around.along(case.spectrum.vectors[:, zero])
+    if diverging or not case.spectrum.unsure or not np.any(moving) or np.linalg.norm(around.gradient) > case.limit:
+        return case
+    found = approach(around)
+    if found.offset is None:
+        return replace(case, astray=found.reason)
+    there = Surroundings(around.task, around.place(found.offset))
+    if not there.finite or there.kinked:
+        return case
+    return replace(_at(there, outside, tolerance, diverging), travelled=float(np.linalg.norm(found.offset)))
+
+
+def _at(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:
+    found = spectrum(around)
+    reach = (
+        EPS * float(np.abs(found.values).max(initial=0.0)) * (1 + float(np.abs(around.vector / around.lengths).max()))
+    )
+    families = flat_families(around)
+    explained = _explained(families, found)
+    extra = np.zeros(0)
+    if outside:
+        block = np.asarray(_outside(around.task, jnp.asarray(around.vector)))
+        lengths = around.incoming_lengths(len(block))
+        extra = np.linalg.eigvalsh(lengths[:, None] * block * lengths / around.unit)
+        turning = around.task.outside_symmetries(jnp.asarray(around.vector))
+        explained += outside * min(turning, int(np.sum(np.abs(extra) <= found.threshold)))
+    return Case(
+        around=around,
+        spectrum=found,
+        families=families,
+        explained=explained,
+        extra=extra,
+        outside=outside,
+        limit=max(tolerance, 1e3 * reach),
+        noise=1e3 * reach,
+        diverging=diverging,
+    )
+
+
+def _explained(families: list[FlatFamily], found: Spectrum) -> int:
+    """Dimension of the part of the null space that the families' tangents span."""
+    null = found.vectors[:, found.zero]
+    if not families or null.shape[1] == 0:
+        return 0
+    rows = np.concatenate([f.tangents / np.linalg.norm(f.tangents, axis=1, keepdims=True) for f in families])
+    _, singular, basis = np.linalg.svd(rows, full_matrices=False)
+    basis = basis[singular > 1e-8 * singular[0]]
+    return int(np.sum(np.linalg.svd(basis @ null, compute_uv=False) > 0.7))

@@ -1,0 +1,134 @@
+"""Whether a critical point is near, how far at most, and which eigenvalues of the Hessian there are not zero."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.points.surroundings import EPS, Surroundings
+
+_NEWTON_STEPS = 60
+_SLOWEST = 0.97
+"""Newton's steps toward a degenerate point of order m shrink by 1 - 1/(m - 1): less than this for every order up to 30."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues and eigenvectors of the Hessian in natural units, and what is known about them.
+
+    - `threshold`: |eigenvalue| at or below which it may be zero at the critical point.
+    - `distance`: length of Newton's step, from the gradient or its rounding, along the eigenvectors above the threshold.
+    - `unsure`: how many eigenvalues are above rounding and below the threshold: they change too much within Newton's step.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    threshold: float
+    distance: float
+    unsure: int
+
+    @property
+    def zero(self) -> np.ndarray:
+        """Which eigenvalues may be zero."""
+        return np.abs(self.values) <= self.threshold
+
+
+def spectrum(around: Surroundings) -> Spectrum:
+    """The spectrum at a point, and how large the computed value of an eigenvalue can be that is zero at the critical point.
+
+    Two parts: rounding, as measured, and the distance to the critical point. For the latter take Newton's step s in the directions
+    with |eigenvalue| above the threshold, from the gradient or its rounding, and D = 4 (H(θ) - H(θ - s)). If
+    ‖|Λ|^(-½) VᵀDV |Λ|^(-½)‖ < 1 for these eigenvalues Λ and eigenvectors V, then Newton's method contracts and its limit has the
+    same signs there (Kantorovich's condition as it is invariant under linear maps, and Ostrowski's theorem). Around a degenerate
+    point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so it is noticed; the direction then counts as a
+    zero mode, an unsure one.
+    """
+    values, vectors = np.linalg.eigh(around.hessian)
+    rounding = around.rounding.hessian
+    if not around.task.closed_form:
+        rounding += 1e-12 * float(np.abs(around.hessian).max())
+    order = np.argsort(-np.abs(values))
+    along = vectors.T @ around.gradient
+    along = np.where(along < 0, -1, 1) * np.maximum(np.abs(along), around.along(vectors))
+    above = sure = int(np.sum(np.abs(values) > rounding))
+    while sure:
+        kept, others = order[:sure], order[sure:]
+        step = vectors[:, kept] @ (along[kept] / values[kept])
+        moved = around.evaluate(-step)[2]
+        if np.all(np.isfinite(moved)):
+            change = 4 * vectors.T @ (moved - around.hessian) @ vectors
+            scale = 1 / np.sqrt(np.abs(values[kept]))
+            relative = largest(change[np.ix_(kept, kept)] * np.outer(scale, scale))
+            least = float(np.abs(values[kept[-1]]))
+            zero = rounding + largest(change[np.ix_(others, others)])
+            if rounding + relative * least < least and zero < least:
+                unsure = float(np.abs(values[others]).max(initial=0.0))
+                return Spectrum(values, vectors, max(zero, unsure), float(np.linalg.norm(step)), above - sure)
+        # The softest directions make the step long: without them the change may be small.
+        sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
+    return Spectrum(values, vectors, max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above)
+
+
+def largest(matrix: np.ndarray) -> float:
+    """The spectral norm of a symmetric matrix, by thirty power iterations (a tenth is added for what they miss)."""
+    x = np.cos(np.arange(len(matrix)) * 1.7 + 0.3)
+    size = 0.0
+    for _ in range(30):
+        x = x / max(float(np.linalg.norm(x)), 1e-300)
+        x = matrix @ x
+        size = float(np.linalg.norm(x))
+    return 1.1 * size
+
+
+@dataclass(frozen=True)
+class Approach:
+    """Where Newton's method leads from a point: an offset, or None with the reason why no critical point is near."""
+
+    offset: np.ndarray | None
+    reason: str = ""
+
+
+def approach(around: Surroundings) -> Approach:
+    """Newton's method toward a degenerate critical point, where steps shrink by a constant factor.
+
+    Along a slope that runs out flat they do not: for exp(-x) all steps are 1, for 1/x they grow, for exp(-x²) they shrink like
+    1/√n. A factor q that repeats itself belongs to a zero of order 1/(1 - q) of the slope, and a step as many times longer goes there.
+    """
+    offset = np.zeros(len(around.vector))
+    reach = 0.1 * (1 + float(np.linalg.norm(around.vector / around.lengths)))
+    rounding = around.rounding
+    lengths: list[float] = []
+    gradient, hessian = around.gradient, around.hessian
+    for _ in range(_NEWTON_STEPS):
+        if float(np.linalg.norm(gradient)) <= rounding.gradient * 1e-3 or not np.any(gradient):
+            return Approach(offset)
+        values, vectors = np.linalg.eigh(hessian)
+        soft = np.abs(values) <= 4 * EPS * float(np.abs(values).max())
+        step = -vectors @ np.where(soft, 0.0, (vectors.T @ gradient) / np.where(soft, 1.0, values))
+        length = float(np.linalg.norm(step))
+        if length <= EPS * 1e-3 * reach:
+            return Approach(offset)
+        lengths.append(length)
+        offset, gradient, hessian = _further(around, offset, step, lengths)
+        if not np.all(np.isfinite(hessian)) or float(np.linalg.norm(offset)) > reach:
+            return Approach(None, f"Newton's method leaves for a distance of {float(np.linalg.norm(offset)):.2g}")
+    recent = lengths[-_NEWTON_STEPS // 2 :]
+    factor = (recent[-1] / recent[0]) ** (1 / max(len(recent) - 1, 1))
+    if len(recent) > 2 and factor > _SLOWEST:
+        return Approach(None, f"Newton's steps do not shrink (by a factor {factor:.3f} each)")
+    return Approach(offset)
+
+
+def _further(
+    around: Surroundings, offset: np.ndarray, step: np.ndarray, lengths: list[float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The next point with its gradient and Hessian: after a longer step if the factor has repeated itself and it helps."""
+    _, gradient, hessian = around.evaluate(offset + step)
+    if len(lengths) >= 3:
+        factors = lengths[-1] / lengths[-2], lengths[-2] / lengths[-3]
+        if factors[0] < _SLOWEST and abs(factors[0] - factors[1]) < 0.02:
+            further = offset + step / (1 - factors[0])
+            _, slope, curvature = around.evaluate(further)
+            if float(np.linalg.norm(slope)) < float(np.linalg.norm(gradient)):
+                lengths.clear()
+                return further, slope, curvature
+    return offset + step, gradient, hessian

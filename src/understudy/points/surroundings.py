@@ -1,0 +1,180 @@
+"""A loss around a point, in natural units, with the rounding of its numbers measured there.
+
+Natural units: θ = θ_0 + D φ with one length for each array of parameters (its own size at the point, or what the task says), and
+the loss divided by a unit. Both are powers of two, so that changing units costs no digits; they are 1 where sizes are ordinary.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.tasks.task import Evaluation, Task
+
+EPS = float(np.finfo(float).eps)
+
+BATCH = 32
+"""Points whose gradients are computed at once; shorter batches are filled up, so that one compiled program serves all."""
+
+ORDINARY = 128.0
+"""Sizes between 1/128 and 128 are left as they are."""
+
+_PERTURBED = 3
+_SPREAD = 4.0
+"""How much larger than the largest of three changes under perturbations by rounding the rounding error may be."""
+
+
+_SMALL = 1e-10
+"""Gradient beside the Hessian, in units of small parameters, up to which these units are believed."""
+
+_JUMP = 1e-9
+"""Change of the gradient within rounding of a point, beside the Hessian, that only a kink can make."""
+
+
+@eqx.filter_jit
+def _evaluate(task: Task, vector: Array) -> Evaluation:
+    return task.evaluate(vector)
+
+
+@eqx.filter_jit
+def _slopes(task: Task, vectors: Array) -> tuple[Array, Array]:
+    return jax.lax.map(task.value_and_gradient, vectors, batch_size=16)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Rounding errors at a point, estimated from what perturbations by rounding change: of the loss, of the gradient's norm and
+    of the Hessian's eigenvalues, in the units of the task."""
+
+    loss: float
+    gradient: float
+    hessian: float
+
+
+class Surroundings:
+    """`task` around `vector`: `evaluate` and `slopes` at offsets φ, and the numbers at the point itself.
+
+    `lengths` D and `unit`: see above; `loss`, `gradient`, `hessian`: at the point, in natural units, `finite` if they are; `size`: of
+    the Hessian here or, where it is small, a little aside; `jitter`: three offsets of the size of rounding, `losses`, `gradients`,
+    `hessians`: what they change; `kinked`: whether the gradient jumps within them.
+    """
+
+    def __init__(self, task: Task, vector: np.ndarray):
+        self.task, self.vector = task, np.asarray(vector, float)
+        self.lengths = natural_lengths(task, self.vector)
+        self.unit = 1.0
+        self.kinked = False
+        loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
+        if np.any(self.lengths < 1) and np.linalg.norm(gradient) > _SMALL * np.linalg.norm(hessian):
+            # Small parameters beside a slope that is not: a point near zero, and no sign that units are small.
+            self.lengths = np.maximum(self.lengths, 1.0)
+            loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
+        self.finite = bool(np.isfinite(loss) and np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian)))
+        size = float(np.linalg.norm(hessian)) if self.finite else 1.0
+        if self.finite and size < 1 / ORDINARY:  # where terms cancel, the Hessian is small and the problem is not
+            wave = np.cos(np.arange(len(self.vector)) * 1.7 + 0.3)
+            aside = self.evaluate(0.1 * (1 + np.abs(self.vector / self.lengths)) * wave)[2]
+            size = max(size, float(np.linalg.norm(aside))) if np.all(np.isfinite(aside)) else size
+        self.unit = power_of_two(size)
+        self.size = size / self.unit
+        self.loss, self.gradient, self.hessian = loss / self.unit, gradient / self.unit, hessian / self.unit
+        if self.finite:
+            self._perturb()
+
+    def _perturb(self) -> None:
+        signs = np.sign(np.cos(np.arange(_PERTURBED * len(self.vector)).reshape(_PERTURBED, -1) * 2.3 + 0.7))
+        ulps = np.maximum(2 * np.spacing(np.abs(self.vector)) / self.lengths, EPS * (self.vector == 0))
+        self.jitter = signs * ulps
+        found = [self.evaluate(offset) for offset in self.jitter]
+        self.losses = np.array([x[0] for x in found]) - self.loss
+        self.gradients = np.stack([x[1] for x in found]) - self.gradient
+        self.hessians = np.stack([x[2] for x in found]) - self.hessian
+        jumps = np.linalg.norm(self.gradients - self.jitter @ self.hessian, axis=1)
+        self.kinked = bool(np.any(~(jumps <= _JUMP * (self.size + np.linalg.norm(self.gradient)))))
+
+    @property
+    def rounding(self) -> Rounding:
+        """What is rounding in the loss, the gradient and the Hessian here, in natural units; NaN where there are none."""
+        if not self.finite:
+            return Rounding(16 * EPS * abs(self.loss), float("nan"), float("nan"))
+        return Rounding(
+            loss=_SPREAD * float(np.abs(self.losses).max()) + 16 * EPS * abs(self.loss),
+            gradient=_SPREAD * float(np.linalg.norm(self.gradients, axis=1).max())
+            + EPS * float(np.linalg.norm(self.gradient)),
+            hessian=_SPREAD * float(np.linalg.norm(self.hessians, axis=(1, 2)).max())
+            + 4 * EPS * float(np.sqrt(len(self.vector)) * np.linalg.norm(self.hessian)),
+        )
+
+    def along(self, directions: np.ndarray) -> np.ndarray:
+        """Rounding of the gradient along each of these directions (columns)."""
+        own = EPS * np.abs(directions.T @ self.gradient)
+        return _SPREAD * np.abs(self.gradients @ directions).max(axis=0) + own
+
+    def incoming_lengths(self, count: int) -> np.ndarray:
+        """Natural lengths of the first incoming weight of each of `count` neurons."""
+        neurons = self.task.neurons(self.vector)
+        return np.ones(count) if neurons is None else self.lengths[neurons.layout[:, 0]]
+
+    def prepared(self, reach: float) -> "Surroundings":
+        """The same with a task that is accurate up to this distance (in natural units), too."""
+        task = self.task.prepared(jnp.asarray(self.vector + reach * self.lengths * np.sign(self.vector)))
+        if task is self.task:
+            return self
+        other = copy.copy(self)
+        other.task = task
+        return other
+
+    def place(self, offset: np.ndarray) -> np.ndarray:
+        """θ_0 + D φ."""
+        return self.vector + self.lengths * offset
+
+    def evaluate(self, offset: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Loss, gradient and Hessian at an offset, in natural units."""
+        loss, gradient, hessian = _evaluate(self.task, jnp.asarray(self.place(offset)))
+        matrix = np.asarray(hessian)
+        matrix = (matrix + matrix.T) / 2
+        d = self.lengths
+        return float(loss) / self.unit, d * np.asarray(gradient) / self.unit, d[:, None] * matrix * d / self.unit
+
+    def slopes(self, offsets: Float[np.ndarray, "m P"]) -> tuple[np.ndarray, np.ndarray]:
+        """Losses and gradients at many offsets, in natural units."""
+        places = self.vector + self.lengths * offsets
+        losses, gradients = [], []
+        for start in range(0, len(places), BATCH):
+            part = places[start : start + BATCH]
+            filled = np.concatenate([part, np.repeat(part[:1], BATCH - len(part), axis=0)])
+            loss, gradient = _slopes(self.task, jnp.asarray(filled))
+            losses.append(np.asarray(loss)[: len(part)])
+            gradients.append(np.asarray(gradient)[: len(part)])
+        return np.concatenate(losses) / self.unit, self.lengths * np.concatenate(gradients) / self.unit
+
+
+def power_of_two(size: float) -> float:
+    """The power of two next to a size; 1 for ordinary sizes, and where there is none.
+
+    >>> power_of_two(3.0), power_of_two(1000.0), power_of_two(0.0)
+    (1.0, 1024.0, 1.0)
+    """
+    if not np.isfinite(size) or size == 0 or 1 / ORDINARY <= size <= ORDINARY:
+        return 1.0
+    return float(2.0 ** np.round(np.log2(size)))
+
+
+def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
+    """One length for each parameter: what the task knows, or the size of the array of parameters it belongs to."""
+    known = task.natural_lengths(vector)
+    if known is not None:
+        return np.array([power_of_two(x) for x in np.asarray(known)])
+    lengths = np.ones(len(vector))
+    first, second = (
+        jax.tree.leaves(task.unflatten(jnp.arange(len(vector), dtype=float) + shift)) for shift in (0.0, 1.0)
+    )
+    for a, b in zip(first, second, strict=True):
+        own = np.asarray(a)[np.asarray(b) - np.asarray(a) == 1].astype(int).ravel()
+        if len(own) and own.min() >= 0 and own.max() < len(vector):
+            lengths[own] = power_of_two(float(np.abs(vector[own]).max()))
+    return lengths
