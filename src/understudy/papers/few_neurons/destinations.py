@@ -74,7 +74,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         equal(
             "limits of the pairs that could be certified: minima of the four-neuron network with a tangent",
             ["minimum"],
-            sorted({kind for kind in limit_kinds if kind not in ("not found", "unconverged")}),
+            sorted({kind for kind in limit_kinds if kind not in ("not found", "unconverged", "undecided")}),
         ),
         at_most(
             "loss at the limit less the loss at the end of the run",

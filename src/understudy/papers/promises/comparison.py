@@ -87,7 +87,7 @@ def compare(kind: str, count: int, seed: list[int]) -> list[dict[str, Any]]:
 
 def outcome(row: dict[str, Any]) -> str:
     """`right`, `wrong`, `undecided` (the certificate says so) or `unclear` (the reference cannot tell)."""
-    if row["verdict"] == "unconverged":
+    if row["verdict"] in ("undecided", "unconverged"):
         return "undecided"
     if row["truth"] == "unclear":
         return "unclear"

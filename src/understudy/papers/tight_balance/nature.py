@@ -141,7 +141,7 @@ def pairs(settings: Settings, progress: Progress) -> Measurement:
         labels = Counter(f"{run.structure.label} ({run.certificate.kind})" for run in runs)
         endings[f"n = {n}, k = {k}, d = {d}, ρ = {degree}"] = dict(labels.most_common())
         paired += [2 * _pairs_in(run.structure.label) / n for run in runs]
-        certified += [run.certificate.kind != "unconverged" for run in runs]
+        certified += [run.certificate.kind not in ("unconverged", "undecided") for run in runs]
     expected = {4: "non-strict saddle"}
     return Measurement(
         checks=[
