@@ -21,6 +21,7 @@ ROOMS = (
     "gaussian",
     "regularised",
     "networks",
+    "online",
     "points",
     "tasks",
     "theory",

@@ -22,6 +22,7 @@ ROOMS = [
     "points",
     "proofs",
     "certifying",
+    "online",
     "theory",
     "surgery",
     "alignment",

@@ -18,6 +18,7 @@ else:
 
 _HOMES = {
     "Empirical": "understudy.tasks",
+    "Online": "understudy.online",
     "Population": "understudy.tasks",
     "Regularised": "understudy.tasks",
     "Sphere": "understudy.tasks",
@@ -38,6 +39,7 @@ _ROOMS = (
     "lab",
     "layers",
     "networks",
+    "online",
     "plots",
     "points",
     "proofs",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from understudy import gaussian as gaussian
     from understudy import layers as layers
     from understudy import networks as networks
+    from understudy import online as online
     from understudy import plots as plots
     from understudy import points as points
     from understudy import proofs as proofs
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
     from understudy.networks import Deep as Deep
     from understudy.networks import Teacher as Teacher
     from understudy.networks import TwoLayer as TwoLayer
+    from understudy.online import Online as Online
     from understudy.tasks import Empirical as Empirical
     from understudy.tasks import Population as Population
     from understudy.tasks import Regularised as Regularised

@@ -21,6 +21,7 @@ from understudy.tasks import split_terms
 from understudy.tasks import starts as drawing
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
 from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
+from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
@@ -382,6 +383,26 @@ class Population(Task):
         teacher = Teacher(np.pad(own, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
         return task, TwoLayer(jnp.asarray(coordinates), parameters.outgoing), span
+
+    def order_problem(self) -> OrderProblem:
+        if self.root is not None:
+            raise ValueError(
+                "Order-parameter equations need isotropic inputs; this task has a covariance, under which overlaps do "
+                "not close. Leave out covariance=."
+            )
+        fixed, m = self.fixed_outgoing, math.prod(self.outputs)
+        v = self.teacher.incoming
+        return OrderProblem(
+            incoming=v,
+            overlaps=v @ v.T,
+            teacher_outgoing=self.teacher.outgoing.reshape(-1, m),
+            constant=self.constant,
+            fixed_outgoing=None if fixed is None else fixed.reshape(-1, m),
+            width=self.width,
+            outputs=self.outputs,
+            student=self.activation,
+            teacher=self.teacher.activation,
+        )
 
     @property
     def reducible(self) -> bool:

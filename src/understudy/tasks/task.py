@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from understudy.tasks import starts as drawing
 from understudy.tasks.exact_form import ExactForm, NoExactFormError
 from understudy.tasks.neurons import Described, Neurons
+from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.structure import Structure
 
@@ -190,6 +191,13 @@ class Task(eqx.Module):
     def softened(self, noise: float) -> "Task":
         """A task for integrators: this one with kinks that the flow would run into rounded off at the scale `noise`."""
         return self
+
+    def order_problem(self) -> OrderProblem:
+        """The task in overlaps of students and teachers, for the equations of one-pass SGD; see `understudy.online`."""
+        raise ValueError(
+            "Order-parameter equations exist for two-layer students and teachers under isotropic Gaussian inputs; "
+            f"received a {type(self).__name__} task. Use understudy.Population."
+        )
 
     # -- meaning ------------------------------------------------------------------------------------------------------
 
