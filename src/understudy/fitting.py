@@ -83,7 +83,7 @@ def fit_each(
             watch(FitProgress(finished, len(numbers), steps, time))
 
     for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
-        parameters = task.unflatten(jnp.asarray(reduction.lift(trajectory.vector, position)))
+        parameters = task.unflatten(jnp.asarray(reduction.lift(jnp.asarray(trajectory.vector), position)))
         found = find_divergence(trajectory)
         diverging = found.describe() if found else None
         if reduction.outside is None:

@@ -239,4 +239,4 @@ class Fit:
                 finished.append(run)
         except OutOfTime:
             pass
-        return self.to_rows(finished) if finished else None
+        return self.to_rows(sorted(finished, key=lambda run: run.seed)) if finished else None

@@ -73,7 +73,7 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
             data["parameters"] = (("seed", "own_parameter"), own)
             data |= {name: (("seed", *axes), x) for name, (axes, x) in task.describe(own).items()}
             for name in ("snapshot", "flow_end", "final"):
-                data[name] = (*data[name], {"coordinates": _IN_SPAN})
+                data[name] = (*data[name], {"basis": _IN_SPAN})
         data |= task.givens()
     return xr.Dataset(data, coords={"seed": runs.seeds, "time": runs.times}, attrs=runs.about)
 
