@@ -7,20 +7,24 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.options import check_out, parse_seeds
-from understudy.commands.screen import fail, new_table
+from understudy.commands.options import check_out, parse_seeds, translate
+from understudy.commands.screen import complain, fail, new_table
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from understudy.experiments.aligning import Experiment
+
+OPTIONS = {
+    name: "--" + name.replace("_", "-")
+    for name in ("teacher", "over", "polarity", "epochs", "dim", "outputs", "samples", "steps", "batch", "rate",
+                 "optimizer", "weight_decay", "init", "workers", "cluster", "scheduler_file")
+}  # fmt: skip
 
 
 def align(
@@ -34,8 +38,8 @@ def align(
     dim: Annotated[int, typer.Option(help="Input dimension.")] = 100,
     outputs: Annotated[int, typer.Option(help="Number of outputs.")] = 50,
     samples: Annotated[int, typer.Option(help="Training samples, and as many to evaluate on.")] = 10_000,
-    steps: Annotated[int, typer.Option(help="Batches an epoch.")] = 1000,
-    batch: Annotated[int, typer.Option(help="Samples a batch.")] = 16,
+    steps: Annotated[int, typer.Option(help="Batches per epoch.")] = 1000,
+    batch: Annotated[int, typer.Option(help="Samples per batch.")] = 16,
     rate: Annotated[float, typer.Option(help="Learning rate.")] = 0.01,
     optimizer: Annotated[str, typer.Option(help="sgd or adam.")] = "sgd",
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
@@ -44,7 +48,7 @@ def align(
         bool, typer.Option("--standardise", help="Teachers' outputs of mean 0, variance 1.")
     ] = False,
     threshold: Annotated[float, typer.Option(help="Correlation above which a teacher counts as recovered.")] = 0.95,
-    workers: Annotated[int | None, typer.Option(help="Threads; one a core unless given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for stored results, checkpoints and the figure.")] = None,
@@ -60,69 +64,57 @@ def align(
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
     check_out(out)
-    if not 0 < threshold < 1:
-        fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
-    if workers is not None and workers < 1:
-        fail(f"--workers is at least 1; received {workers}.")
-    if (cluster or scheduler_file) and out is None:
-        fail("What a cluster trains is kept in a directory; name one with --out.")
-    if (cluster or scheduler_file) and workers is not None:
-        fail(f"A cluster's workers have threads of their own; received --workers {workers}: leave it out.")
+    remote = cluster is not None or scheduler_file is not None
+    _check(threshold, workers, remote, out)
     widths = _numbers(teacher.split("-"), "--teacher", "20 or 50-75-100-125")
     if any(m != int(m) for m in widths):
         fail(f"--teacher is whole numbers joined by hyphens, as 20 or 50-75-100-125; received {teacher!r}.")
-    factors = _numbers(over.split(","), "--over", "10 or 1,2,5,10")
-    powers = _numbers(polarity.split(","), "--polarity", "1.5 or 0.5,1,1.5")
     if "jax" not in sys.modules:  # our own threads share the seeds; threads inside small products only cost
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     from understudy.compilation import keep_compiled_programs
-    from understudy.experiments.aligning import Experiment, schedule
+    from understudy.experiments.aligning import Experiment, schedule, summarise_recovery
+    from understudy.experiments.estimates import check_align
 
     keep_compiled_programs()
+    factors = _numbers(over.split(","), "--over", "10 or 1,2,5,10")
+    powers = _numbers(polarity.split(","), "--polarity", "1.5 or 0.5,1,1.5")
     try:
         cells = [
             Experiment(
-                teacher=tuple(int(m) for m in widths),
-                over=factor,
-                polarity=power,
-                dim=dim,
-                outputs=outputs,
-                samples=samples,
-                evaluation=samples,
-                optimizer=optimizer,
-                rate=rate,
-                weight_decay=weight_decay,
-                batch=batch,
-                steps=steps,
-                init=init,
-                standardise=standardise,
-                record=schedule(epochs),
+                teacher=tuple(int(m) for m in widths), over=factor, polarity=power, dim=dim, outputs=outputs,
+                samples=samples, evaluation=samples, optimizer=optimizer, rate=rate, weight_decay=weight_decay,
+                batch=batch, steps=steps, init=init, standardise=standardise, record=schedule(epochs),
             )
             for power in powers
             for factor in factors
-        ]
+        ]  # fmt: skip
+        for cell in cells:
+            check_align(cell, len(numbers))
     except ValueError as error:
-        fail(str(error))
-    work = (
-        partial(_on_cluster, cluster, scheduler_file, out)
-        if out is not None and (cluster or scheduler_file)
-        else partial(_here, out, workers)
-    )
-    results = _train(cells, numbers, out, work, quiet=json_)
-    summaries = [summarise(cell, rows, threshold) for cell, rows in zip(cells, results, strict=True)]
+        fail(translate(error, OPTIONS))
+    results, unsaved = _train(cells, numbers, out, workers, (cluster, scheduler_file) if remote else None, json_)
+    summaries = [summarise_recovery(cell, rows, threshold) for cell, rows in zip(cells, results, strict=True)]
     seconds = time.perf_counter() - begun
     if json_:
         print(json.dumps({"seconds": round(seconds, 3), "threshold": threshold, "cells": summaries}, indent=1))
     else:
         _print_table(summaries, seconds)
-    if out is not None:
-        from understudy import plots
-        from understudy.store import configuration_hash
+    if out is not None and unsaved is None:
+        unsaved = _draw(cells, results, numbers, threshold, out, json_)
+    if unsaved is not None:
+        complain(f"Results could not be stored: {unsaved}. Name another place with --out.")
+        raise typer.Exit(1)
 
-        asked = {"cells": [cell.configuration() for cell in cells], "seeds": numbers, "threshold": threshold}
-        paths = plots.save(plots.align(cells, results, threshold), out / f"align-{configuration_hash(asked)}")
-        if not json_:
-            typer.echo("Figure: " + ", ".join(str(p) for p in paths))
+
+def _check(threshold: float, workers: int | None, remote: bool, out: Path | None) -> None:
+    if not 0 < threshold < 1:
+        fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
+    if workers is not None and workers < 1:
+        fail(f"--workers is at least 1; received {workers}.")
+    if remote and out is None:
+        fail("What a cluster trains is kept in a directory; name one with --out.")
+    if remote and workers is not None:
+        fail(f"A cluster's workers have threads of their own; received --workers {workers}: leave it out.")
 
 
 def _numbers(parts: list[str], option: str, example: str) -> list[float]:
@@ -136,28 +128,33 @@ def _numbers(parts: list[str], option: str, example: str) -> list[float]:
 
 
 def _train(
-    cells: list[Experiment], seeds: list[int], out: Path | None, work: Callable[..., list[xr.Dataset]], quiet: bool
-) -> list[xr.Dataset]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    cells: list[Experiment], seeds: list[int], out: Path | None, workers: int | None, remote: Any, quiet: bool
+) -> tuple[list[xr.Dataset], str | None]:
+    """Rows of every cell, and why they could not be stored, if so."""
+    from understudy.commands.progress import reporting
+    from understudy.experiments import aligning
+    from understudy.store import Store
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
     try:
-        with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True) as bar:
-            return work(cells, seeds, bar)
+        with reporting("cells" if remote is None else "seeds", quiet) as reporter:
+            if remote is not None:
+                store, place = Store(out or "."), dict(zip(("cluster", "scheduler_file"), remote, strict=True))
+                return aligning.collect_on_cluster(cells, seeds, store, **place, progress=reporter.collecting), None
+            found, unsaved = [], None
+            for number, cell in enumerate(cells):
+                note = f"{cell.over:g}x, p = {cell.polarity:g}"
+
+                def show(share: float, done: int = number, note: str = note) -> None:
+                    reporter.show(done + share, len(cells), note)
+
+                try:
+                    rows = aligning.collect(
+                        cell, seeds, None if out is None else Store(out), workers=workers, progress=show
+                    )
+                except aligning.NotStoredError as error:
+                    rows, unsaved = error.rows, str(error)
+                found.append(rows)
+            return found, unsaved
     except KeyboardInterrupt:
         kept = (
             f"finished work is kept in {out}; run the same command to go on"
@@ -167,72 +164,24 @@ def _train(
         typer.echo(f"Interrupted: {kept}.", err=True)
         raise typer.Exit(130) from None
     except (OSError, ValueError, RuntimeError) as error:
-        fail(str(error))
+        fail(translate(error, OPTIONS))
 
 
-def _here(out: Path | None, workers: int | None, cells: list[Experiment], seeds: list[int], bar: Any) -> list[Any]:
-    from understudy.experiments.aligning import collect
-    from understudy.store import Store
+def _draw(
+    cells: list[Experiment], results: list[xr.Dataset], seeds: list[int], threshold: float, out: Path, quiet: bool
+) -> str | None:
+    """Save the figure; returns why that was not possible, if so."""
+    from understudy import plots
+    from understudy.files import content_hash
 
-    store = None if out is None else Store(out)
-    results = []
-    for number, cell in enumerate(cells, start=1):
-        of = f"{number}/{len(cells)} " if len(cells) > 1 else ""
-        item = bar.add_task(f"{of}{cell.over:g}x, p = {cell.polarity:g}", total=1.0)
-        results.append(collect(cell, seeds, store, workers=workers, progress=partial(_show, bar, item)))
-        bar.remove_task(item)
-    return results
-
-
-def _on_cluster(
-    cluster: str | None, scheduler_file: Path | None, out: Path, cells: list[Experiment], seeds: list[int], bar: Any
-) -> list[Any]:
-    from understudy.experiments.aligning import collect_on_cluster
-    from understudy.store import Store
-
-    item = bar.add_task("groups of seeds", total=1.0)
-
-    def show(p: Any) -> None:
-        bar.update(item, completed=(p.done + p.skipped + p.failed) / max(p.total, 1))
-
-    return collect_on_cluster(cells, seeds, Store(out), cluster=cluster, scheduler_file=scheduler_file, progress=show)
-
-
-def _show(bar: Any, item: Any, share: float) -> None:
-    bar.update(item, completed=share)
-
-
-def summarise(cell: Experiment, rows: xr.Dataset, threshold: float) -> dict[str, Any]:
-    """A cell in numbers: recovery with its interval by layer and epoch, evaluation loss by epoch."""
-    import numpy as np
-
-    from understudy.alignment import recovery_interval
-
-    def clean(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
-    layers = []
-    for l in range(1, len(cell.teacher) + 1):
-        best = rows[f"best_of_teacher_{l}"].values
-        by_epoch = []
-        for i, epoch in enumerate(rows["epoch"].values):
-            share, low, high = recovery_interval(best[:, i] > threshold)
-            by_epoch.append({"epoch": float(epoch), "recovered": share, "low": clean(low), "high": clean(high)})
-        layers.append(
-            {"layer": l, "teachers": cell.teacher[l - 1], "students": cell.student[l - 1], "recovery": by_epoch}
-        )
-    return {
-        "teacher": list(cell.teacher),
-        "over": cell.over,
-        "polarity": cell.polarity,
-        "seeds": int(rows.sizes["seed"]),
-        "epochs": cell.epochs,
-        "layers": layers,
-        "loss": [
-            {"epoch": float(e), "median": clean(float(np.median(rows["loss"].values[:, i])))}
-            for i, e in enumerate(rows["epoch"].values)
-        ],
-    }
+    asked = {"cells": [cell.configuration() for cell in cells], "seeds": seeds, "threshold": threshold}
+    try:
+        paths = plots.save(plots.align(cells, results, threshold), out / f"align-{content_hash(asked)}")
+    except OSError as error:
+        return str(error)
+    if not quiet:
+        typer.echo("Figure: " + ", ".join(str(p) for p in paths))
+    return None
 
 
 def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table
+from understudy.commands.options import check_out, translate
+from understudy.commands.screen import complain, fail, new_table
 
+OPTIONS = {name: "--" + name.replace("_", "-") for name in ("student", "mu", "push", "cluster", "scheduler_file")} | {
+    "width": "--student"
+}
 WIDE = 120  # columns of a screen that has room for the other neurons, too
 
 
@@ -28,6 +31,8 @@ def grow(
     seed: Annotated[int | None, typer.Option(help="Which run of --result.")] = None,
     mu: Annotated[float, typer.Option(help="Share of the first part when a neuron is split.")] = 0.5,
     push: Annotated[float, typer.Option(help="Length of the push along the least eigenvector.")] = 1e-2,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
+    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -37,76 +42,73 @@ def grow(
     """
     begun = time.perf_counter()
     check_out(out)
-    from rich.console import Console
-
-    from understudy.commands.sources import name_by_hash, read_result, read_teacher
+    from understudy.commands.sources import name_by_hash
     from understudy.compilation import keep_compiled_programs
-    from understudy.surgery import grow as grow_student
 
     keep_compiled_programs()
-    start = None
+    remote = cluster is not None or scheduler_file is not None
     try:
-        if result is not None:
-            source, start, told = read_result(result, seed)
-            told["grown to"] = student
-        else:
-            source = read_teacher(activation, teacher, dim, angles, teacher_file)
-            told = {
-                "activation": source.activation.name,
-                "teacher": source.width,
-                "student": student,
-                "dim": source.dim,
-            }
-        if source.activation.smoothness == 0:
-            raise ValueError(
-                f"grow needs a smooth activation: at a split point {source.activation.name} has no Hessian."
-            )
-        if not 0 < push < float("inf"):
-            raise ValueError(f"--push is a positive length; received {push}.")
-        screen = Console(stderr=True, quiet=json_)
-        with screen.status("compiling") as status:
-            stages = grow_student(
-                source, student, start=start, mu=mu, push=push,
-                watch=lambda s: status.update(f"{s.width} of {student} neurons, loss {s.loss:.6g}"),
-            )  # fmt: skip
-    except (ValueError, TypeError) as error:
-        fail(str(error))
-    content: dict[str, Any] = {
-        "task": told,
-        "seconds": round(time.perf_counter() - begun, 3),
-        "stages": [_row(s) for s in stages],
-    }
+        source, start, told = _source(activation, teacher, dim, angles, teacher_file, result, seed, student)
+        stages = _grow(source, start, student, mu, push, (cluster, scheduler_file) if remote else None, json_)
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        fail(translate(error, OPTIONS))
+    content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), "stages": stages}
     if json_:
         print(json.dumps(content, indent=1))
     else:
         _print(content)
     if out is not None:
-        from understudy import plots
-
-        name = name_by_hash("grow", told, source, mu=mu, push=push)
-        paths = [*plots.save(plots.grow(content["stages"], told), out / name), out / f"{name}.json"]
-        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
-        if not json_:
-            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+        _store(content, out / name_by_hash("grow", told, source, mu=mu, push=push), json_)
 
 
-def _row(stage: Any) -> dict[str, Any]:
-    return {
-        "width": stage.width,
-        "loss": stage.loss,
-        "kind": stage.certificate.kind,
-        "label": stage.structure.label,
-        "gradient_norm": stage.certificate.gradient_norm,
-        "least_eigenvalue": stage.certificate.least_eigenvalue,
-        "averaging": stage.averaging,
-        "norms": [float(x) for x in stage.norms],
-        "outgoing": [float(x) for x in stage.outgoing],
-        "correlations_with_averaging": [float(x) for x in stage.correlations[stage.averaging]],
-        "split_neuron": stage.split_neuron,
-        "scenario": None if stage.matrices is None else stage.matrices.scenario,
-        "pushed_along": stage.pushed_along,
-        "incoming": [[float(x) for x in row] for row in stage.parameters.incoming],
-    }
+def _source(
+    activation: str, teacher: int, dim: int | None, angles: str | None, teacher_file: Path | None, result: Path | None,
+    seed: int | None, student: int,
+) -> tuple[Any, Any, dict[str, Any]]:  # fmt: skip
+    """The teacher, the student to begin with (if any), and what to say of them."""
+    from understudy.commands.sources import read_result, read_teacher
+
+    if result is not None:
+        source, start, told = read_result(result, seed)
+        return source, start, {**told, "grown to": student}
+    source = read_teacher(activation, teacher, dim, angles, teacher_file)
+    told = {"activation": source.activation.name, "teacher": source.width, "student": student, "dim": source.dim}
+    return source, None, told
+
+
+def _grow(
+    source: Any, start: Any, student: int, mu: float, push: float, remote: Any, quiet: bool
+) -> list[dict[str, Any]]:
+    import numpy as np
+
+    from understudy.commands.progress import reporting
+    from understudy.experiments.collecting import Place
+    from understudy.experiments.growing import Grow, collect_stages
+
+    arrays = {"teacher_incoming": np.asarray(source.incoming), "teacher_outgoing": np.asarray(source.outgoing)}
+    if start is not None:
+        arrays |= {"start_incoming": np.asarray(start.incoming), "start_outgoing": np.asarray(start.outgoing)}
+    described = Grow(student, source.activation.name, mu, push, arrays)
+    with reporting("neurons", quiet) as reporter:
+        return collect_stages(
+            described,
+            None if remote is None else Place(*remote),
+            lambda stage: reporter.show(stage.width, student, f"loss {stage.loss:.6g}"),
+        )
+
+
+def _store(content: dict[str, Any], stem: Path, quiet: bool) -> None:
+    from understudy import plots
+    from understudy.files import write_json
+
+    try:
+        paths = plots.save(plots.grow(content["stages"], content["task"]), stem)
+        paths.append(write_json(stem.with_name(f"{stem.name}.json"), content))
+    except OSError as error:
+        complain(f"Results could not be stored: {error}. Name another place with --out.")
+        raise typer.Exit(1) from None
+    if not quiet:
+        typer.echo("Files: " + ", ".join(str(p) for p in paths))
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -82,10 +82,11 @@ def split(
         _print(report["json"])
     if out is not None:
         from understudy import plots
+        from understudy.files import write_json
 
         name = name_by_hash("split", told, source, mus=shares, neuron=neuron, follow=follow)
-        paths = [*plots.save(plots.split(report["lines"], report["json"]), out / name), out / f"{name}.json"]
-        paths[-1].write_text(json.dumps(content, indent=1) + "\n")
+        paths = plots.save(plots.split(report["lines"], report["json"]), out / name)
+        paths.append(write_json(out / f"{name}.json", content))
         if not json_:
             Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
 

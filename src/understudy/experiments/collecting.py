@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_IN_GROUP = 100
-"""Seeds of one item of work at most: what is lost if a worker dies."""
-
 TOGETHER = 16
 """Small runs that are advanced together."""
 
@@ -167,12 +164,12 @@ class _Collector:
         count = sum(map(len, self.missing))
         with clusters.connect(place.cluster, place.scheduler_file, _processes(place, self.missing)) as client:
             workers = len(client.nthreads()) if place.is_remote else _processes(place, self.missing)
+            descriptions = self.collection.descriptions
             groups = [
                 (number, group)
                 for number, waiting in enumerate(self.missing)
-                for group in seed_groups(waiting, group_size(count, workers))
+                for group in seed_groups(waiting, group_size(count, workers, descriptions[number].most_together))
             ]
-            descriptions = self.collection.descriptions
             items = [
                 (type(d), d.configuration(), dict(d.arrays), group, limit)
                 for d, group in ((descriptions[number], group) for number, group in groups)
@@ -246,8 +243,8 @@ def compute_group(item: tuple[type[Description], dict[str, Any], dict[str, Any],
     return description.of(configuration, arrays).rows(seeds, seconds=seconds)
 
 
-def group_size(seeds: int, workers: int) -> int:
-    """How many seeds go together: so many that every worker has one group, or several where they would be large.
+def group_size(seeds: int, workers: int, most: int = 100) -> int:
+    """How many seeds go together: so many that every worker has one group, or several where they would be large; never more than `most`.
 
     Up to 16 small runs are advanced together at the cost of a few, so that smaller groups save little.
 
@@ -255,7 +252,7 @@ def group_size(seeds: int, workers: int) -> int:
     (25, 3, 10, 100)
     """
     share = max(1, seeds // max(workers, 1))
-    return share if share <= TOGETHER else min(MOST_IN_GROUP, max(TOGETHER, share // 4))
+    return min(most, share if share <= TOGETHER else max(TOGETHER, share // 4))
 
 
 def seed_groups(seeds: Sequence[int], size: int) -> list[list[int]]:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+class OutOfTimeError(Exception):
+    """The time that was allowed is over."""
+
+
 class Description(Protocol):
     """A frozen description of runs of which each has a seed. One description is one file of a store, seeds are its rows.
 
@@ -22,6 +26,7 @@ class Description(Protocol):
 
     kind: ClassVar[str]
     needed: ClassVar[frozenset[str]]  # variables that stored rows must have
+    most_together: ClassVar[int]  # seeds of one item of work at most: what is lost if a worker dies
 
     @property
     def arrays(self) -> Mapping[str, np.ndarray]:

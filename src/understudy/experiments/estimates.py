@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from understudy.experiments.fit import Fit
+
+if TYPE_CHECKING:
+    from understudy.experiments.aligning import Experiment
 
 MOST_SEEDS = 10_000_000
 MOST_CELLS = 100_000
@@ -69,6 +74,26 @@ def check_fit(fit: Fit, seeds: int) -> None:
         raise TooMuchError(
             f"{fit.activation} is as steep as {steepness:.1g} × x: its expectations need more quadrature nodes than fit "
             f"into memory. Use a parameter of at most {STEEPEST:g}, or the limit: relu for softplus, or erf for tanh."
+        )
+
+
+def check_align(experiment: Experiment, seeds: int) -> None:
+    """Raise `TooMuchError` for students that this machine cannot train.
+
+    A seed holds its samples, its weights in the optimiser's three copies, and the correlations of each layer.
+    """
+    e = experiment
+    widths, students = (e.dim, *e.teacher, e.outputs), (e.dim, *e.student, e.outputs)
+    weights = sum(float(a) * b for shape in (widths, students) for a, b in pairwise(shape))
+    samples = float(e.samples + e.evaluation) * (e.dim + e.outputs + sum(e.teacher) + sum(e.student))
+    pairs = sum(float(k) * n for k, n in zip(e.teacher, e.student, strict=True))
+    needed = 8 * min(seeds, e.most_together) * (samples + 3 * weights + pairs)
+    there = available_memory()
+    if needed > there:
+        raise TooMuchError(
+            f"Layers of {', '.join(f'{n:,}' for n in e.student)} students with {e.samples:,} samples and {seeds:,} seeds need "
+            f"at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. Use narrower layers, fewer "
+            "samples, or fewer seeds."
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy import activations
 from understudy.dynamics.trajectory import FlowOptions
-from understudy.experiments.description import array_fields, array_variables, check_finite_array
+from understudy.experiments.description import OutOfTimeError, array_fields, array_variables, check_finite_array
 from understudy.networks import Teacher
 from understudy.results import Run, Runs
 from understudy.results.dataset import NEEDED
@@ -30,10 +30,6 @@ FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
 
 _ARRAYS = {"teacher_incoming": 2, "teacher_outgoing": 1}
 """Names of arrays that can be given, and how many axes they have."""
-
-
-class OutOfTime(Exception):
-    """The time that was allowed is over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +55,7 @@ class Fit:
 
     kind: ClassVar[str] = "fit"
     needed: ClassVar[frozenset[str]] = NEEDED
+    most_together: ClassVar[int] = 100
 
     teacher: int = 8
     student: int = 4
@@ -201,7 +198,7 @@ class Fit:
         seconds: float | None = None,
         starts: Any = None,
     ) -> Iterator[Run]:
-        """Compute these seeds, yielding runs as they end; `OutOfTime` after `seconds`.
+        """Compute these seeds, yielding runs as they end; `OutOfTimeError` after `seconds`.
 
         `starts`: a batch of parameters to begin with, for a description with `begin`.
         """
@@ -213,7 +210,7 @@ class Fit:
             if watch is not None:
                 watch(progress)
             if seconds is not None and time.monotonic() - begun > seconds:
-                raise OutOfTime
+                raise OutOfTimeError
 
         if (starts is None) != (self.begin is None):
             raise ValueError("Runs that continue others begin at their ends: give starts together with begin.")
@@ -237,6 +234,6 @@ class Fit:
         try:
             for run in self.follow(seeds, seconds=seconds):
                 finished.append(run)
-        except OutOfTime:
+        except OutOfTimeError:
             pass
         return self.to_rows(sorted(finished, key=lambda run: run.seed)) if finished else None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from understudy.experiments.collecting import CollectProgress, FailedSeeds, Place, collect_rows, in_background
-from understudy.experiments.fit import Fit, OutOfTime
+from understudy.experiments.description import OutOfTimeError
+from understudy.experiments.fit import Fit
 from understudy.results import Run, Runs
 from understudy.results.rows import SeedRows
 from understudy.store import Store
@@ -118,7 +119,7 @@ class _LocalCollector:
                 self.report()
                 if time.monotonic() - self.saved > 2:
                     self.keep()
-        except OutOfTime:
+        except OutOfTimeError:
             pass
         finally:
             self.keep(last=True)

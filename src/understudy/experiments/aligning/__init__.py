@@ -2,4 +2,5 @@
 
 from understudy.experiments.aligning.clusters import collect_on_cluster
 from understudy.experiments.aligning.experiment import Experiment, Problem, draw, schedule
-from understudy.experiments.aligning.runs import collect, run, students_of, train_on
+from understudy.experiments.aligning.runs import NotStoredError, collect, run, students_of, train_on
+from understudy.experiments.aligning.summaries import summarise_recovery

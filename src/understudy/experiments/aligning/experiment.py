@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +32,10 @@ class Experiment:
     - `record`: epochs after which statistics are kept, 0 being the start; multiples of 1/steps. The last ends the training.
     - `correlations`: keep all correlations of the first hidden layer, not the best ones only.
     """
+
+    kind: ClassVar[str] = "align"
+    needed: ClassVar[frozenset[str]] = frozenset({"epoch", "loss", "best_of_teacher_1", "W1", "b1"})
+    most_together: ClassVar[int] = 16  # each seed holds 25 MB of data in the two-layer setting
 
     teacher: tuple[int, ...] = (20,)
     over: float = 1.0
@@ -94,13 +98,24 @@ class Experiment:
 
     def configuration(self) -> dict[str, Any]:
         """As a dictionary of JSON values, for stores and sweeps."""
-        return {"kind": "align", **asdict(self), "teacher": list(self.teacher), "record": list(self.record)}
+        return {"kind": self.kind, **asdict(self), "teacher": list(self.teacher), "record": list(self.record)}
 
-    @staticmethod
-    def of(configuration: Mapping[str, Any]) -> "Experiment":
-        """The experiment of a configuration; keys that are no fields are passed over."""
-        known = {f.name for f in fields(Experiment)}
-        return Experiment(**{k: v for k, v in configuration.items() if k in known})
+    @classmethod
+    def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> "Experiment":
+        """The experiment of a configuration; keys that are not fields are passed over. No arrays are given to it."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in configuration.items() if k in known})
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Arrays that were given: none."""
+        return {}
+
+    def rows(self, seeds: list[int], *, seconds: float | None = None) -> Any:
+        """Train these seeds, one row each; None if that takes more than `seconds`. See `aligning.run`."""
+        from understudy.experiments.aligning.runs import rows_within
+
+        return rows_within(self, seeds, seconds)
 
     def until(self, epochs: float) -> "Experiment":
         """The same, ending after so many epochs."""

@@ -6,6 +6,8 @@ interrupted goes on from its last checkpoint.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -18,21 +20,33 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from understudy.alignment.streaming import Reference, measure, refer
+from understudy.clusters import core_count
 from understudy.dynamics.descent import quasi_newton
 from understudy.dynamics.optimizers import Optimizer, adam, sgd
 from understudy.dynamics.sgd import Trainer, Training
 from understudy.experiments.aligning.experiment import Experiment, Problem, draw
+from understudy.experiments.collecting import seed_groups
+from understudy.experiments.description import OutOfTimeError
 from understudy.networks import Deep
-from understudy.results import SeedRows
+from understudy.results.rows import SeedRows, join_rows
 from understudy.store import Store
-from understudy.sweeps import core_count
 from understudy.tasks.empirical import Empirical
+
+_logger = logging.getLogger(__name__)
 
 CHECKPOINT = 5
 """Epochs between checkpoints."""
 
-GROUP = 16
-"""Seeds trained together: each holds 25 MB of data in the two-layer setting, and a finished group is stored."""
+GROUP = Experiment.most_together
+"""Seeds trained together; a finished group is stored."""
+
+
+class NotStoredError(OSError):
+    """Rows were computed and could not be stored; they are in `rows`."""
+
+    def __init__(self, reason: str, rows: xr.Dataset):
+        super().__init__(reason)
+        self.rows = rows
 
 
 def squared_error(network: Deep, inputs: Float[Array, "B d"], targets: Float[Array, "B C"]) -> Float[Array, ""]:
@@ -87,8 +101,11 @@ def run(
         if progress is not None:
             progress(training.step / max(stops[-1], 1))
         if checkpoints is not None and training.step - saved >= CHECKPOINT * e.steps:
-            checkpoints.save(key, _checkpoint(training, records))
             saved = training.step
+            try:
+                checkpoints.save(key, _checkpoint(training, records))
+            except OSError as error:  # a full disk costs the checkpoint, not the training
+                _logger.warning("No checkpoint: %s", error)
     rows = to_rows(e, seeds, training.parameters, records)
     if checkpoints is not None:
         checkpoints.path(key).unlink(missing_ok=True)
@@ -103,31 +120,52 @@ def collect(
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
-    """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done."""
-    keeper = None if store is None else SeedRows(store, experiment.configuration())
+    """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done.
+
+    `NotStoredError` if the disk is full; it has the rows.
+    """
+    keeper = None if store is None else SeedRows(store, experiment.configuration(), experiment.needed)
     waiting = list(seeds) if keeper is None else keeper.missing(seeds)
     found = []
-    for number, group in enumerate(seed_groups(waiting)):
+    unsaved: OSError | None = None
+    for number, group in enumerate(seed_groups(waiting, GROUP)):
 
         def tell(share: float, done: int = number * GROUP, count: int = len(group)) -> None:
             if progress is not None:
                 progress((done + share * count) / len(waiting))
 
         rows = run(experiment, group, workers=workers, checkpoints=store, progress=tell)
-        if keeper is None:
-            found.append(rows)
-        else:
-            keeper.add(rows)
-    if keeper is None:
-        return xr.concat(found, dim="seed", join="exact")
-    stored = keeper.load()
-    assert stored is not None
-    return stored.sel(seed=list(seeds))
+        found.append(rows)
+        try:
+            if keeper is not None:
+                keeper.add(rows)
+        except OSError as error:
+            unsaved = error
+    stored = None if keeper is None else keeper.load()
+    whole = join_rows([*([] if stored is None else [stored]), *found]).drop_duplicates("seed").sel(seed=list(seeds))
+    if unsaved is not None:
+        raise NotStoredError(str(unsaved), whole)
+    return whole
 
 
-def seed_groups(seeds: Sequence[int]) -> list[list[int]]:
-    """The seeds in groups of `GROUP` that are trained together, the last perhaps smaller."""
-    return [list(seeds[i : i + GROUP]) for i in range(0, len(seeds), GROUP)]
+def rows_within(experiment: Experiment, seeds: Sequence[int], seconds: float | None) -> xr.Dataset | None:
+    """`run` on all threads of a Dask worker, or of this process; None if it takes more than `seconds`."""
+    from distributed import get_worker
+
+    try:
+        threads = int(get_worker().state.nthreads)
+    except ValueError:  # not on a worker
+        threads = core_count()
+    begun = time.monotonic()
+
+    def check(_: float) -> None:
+        if seconds is not None and time.monotonic() - begun > seconds:
+            raise OutOfTimeError
+
+    try:
+        return run(experiment, seeds, workers=threads, progress=check)
+    except OutOfTimeError:
+        return None
 
 
 def train_on(
