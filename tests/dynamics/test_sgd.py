@@ -64,7 +64,8 @@ def test_bad_input_is_explained(data):
 
 def test_sgd_and_weight_decay_against_their_definitions():
     w, g = jnp.asarray([1.0, -2.0]), jnp.asarray([0.5, 0.25])
-    moved, _ = sgd(0.1, weight_decay=0.3).step(w, (), g)
+    rule = sgd(0.1, weight_decay=0.3)
+    moved, _ = rule.step(w, rule.init(w), g)
     np.testing.assert_allclose(moved, w - 0.1 * (g + 0.3 * w), rtol=1e-14)
     plain, decayed = adam(0.1), adam(0.1, weight_decay=0.3)
     (a, state), (b, same) = plain.step(w, plain.init(w), g), decayed.step(w, decayed.init(w), g)
