@@ -1,5 +1,8 @@
 """Theorems about critical points, by ball arithmetic: existence, nature and loss, in files that a second program checks."""
 
+from understudy.proofs.orders import Relation as Relation
+from understudy.proofs.orders import compare as compare
+from understudy.proofs.orders import same as same
 from understudy.proofs.proof import BadProofFileError as BadProofFileError
 from understudy.proofs.proof import NoProof as NoProof
 from understudy.proofs.proof import Proof as Proof

@@ -7,6 +7,7 @@ population losses. The parameters are (w_1, a_1), …, (w_n, a_n), without the a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -81,9 +82,10 @@ class Enclosure:
             for j, v in enumerate(teachers):
                 sums.add_teacher(i, v, [-b for b in teacher_outgoing[j]], to_teachers[i][j])
         scale = ball(1) / 2 if form.loss == "sphere" else ball(1)
-        constant = self.constant() if form.with_constant else ball(0)
+        constant = self.constant if form.with_constant else ball(0)
         return sums.result(scale, constant)
 
+    @cached_property
     def constant(self) -> Ball:
         """E‖f*(x)‖², the part of the loss that no student changes."""
         form = self.form

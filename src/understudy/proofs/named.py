@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from understudy.proofs.balls import Ball, ball
 from understudy.proofs.kernels import Cosine, Erf, Kernel, PiecewiseLinear, Polynomials
+from understudy.proofs.quadrature import Quadrature, logistic_of
+from understudy.tasks.exact_form import ExactForm
 
 _SLOPE_AND_KINK = {"relu": ("0.5", "0.5"), "abs": ("0", "1"), "linear": ("1", "0")}
 
@@ -28,10 +30,18 @@ def kernel_of(loss: str, first: str, second: str) -> Kernel:
         return PiecewiseLinear(_slope_and_kink(first), _slope_and_kink(second))
     if _is_polynomial(first) and _is_polynomial(second):
         return Polynomials(_polynomial(first), _polynomial(second))
+    smooth, other = logistic_of(first), logistic_of(second)
+    if smooth is not None and other is not None:
+        return Quadrature(smooth, other)
     raise NoKernelError(
-        f"no closed form in balls for {first} with {second}; there is one for erf, for two of relu, abs and linear, and "
-        "for two of quadratic and hermite:ρ"
+        f"no enclosure for {first} with {second}; there is one for erf, for two of relu, abs and linear, for two of "
+        "quadratic and hermite:ρ, and for two of softplus, sigmoid and tanh"
     )
+
+
+def accuracy_of(form: ExactForm) -> float:
+    """How short Newton's steps can become: quadrature is not exact."""
+    return 1e-40 if logistic_of(form.activation) is None else 1e-18
 
 
 def parity_of(name: str) -> int:

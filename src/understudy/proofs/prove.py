@@ -14,8 +14,9 @@ from understudy.proofs.frame import Frame, frame_of, teacher_coordinates
 from understudy.proofs.inertia import Signs, signs_of
 from understudy.proofs.kernels import KinkError
 from understudy.proofs.krawczyk import NotProvedError, Zero, augmented, polish, verify_zero
-from understudy.proofs.named import NoKernelError, parity_of
+from understudy.proofs.named import NoKernelError, accuracy_of, parity_of
 from understudy.proofs.proof import NoProof, Proof
+from understudy.proofs.quadrature import CostlyError
 from understudy.proofs.shares import Shares, find_shares, flat_directions, merge, spread
 from understudy.proofs.symmetries import are_transversal, outside_components, tangents
 from understudy.tasks.exact_form import ExactForm, NoExactFormError
@@ -54,7 +55,7 @@ def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoPr
         outgoing = np.asarray(network.outgoing).reshape(form.width, -1)
         with precision(BITS):
             return _prove(form, incoming, outgoing, radius)
-    except (NoExactFormError, NoKernelError, NotProvedError, KinkError) as error:
+    except (NoExactFormError, NoKernelError, NotProvedError, KinkError, CostlyError) as error:
         return NoProof(str(error).rstrip("."))
 
 
@@ -70,12 +71,13 @@ def _prove(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: 
     enclosure = Enclosure(single, teacher_coordinates(form.incoming, frame))
     start = inside if enclosure.outputs == 0 else np.concatenate([inside, outgoing], axis=1)
     scale = float(np.abs(start).max())
-    polished = polish(enclosure, frame, start.ravel(), 1e-40 * scale)
+    polished = polish(enclosure, frame, start.ravel(), accuracy_of(form) * scale)
     texts = [decimal(x, DIGITS) for x in polished]
     center = [ball(t) for t in texts]
     zero = verify_zero(enclosure, frame, center, radius * scale)
     inertia, zeros = _inertia(form, enclosure, frame, shares, center, zero)
-    lower, upper = outward(zero.loss, 1e3 * float(zero.error) * (1 + float(zero.loss.abs_upper()) / scale))
+    energy = abs(zero.loss) + abs(enclosure.constant)
+    lower, upper = outward(zero.loss, 1e-32 * float(energy.abs_upper()))
     step = frame.dim + enclosure.outputs
     return Proof(
         form=form,

@@ -7,7 +7,7 @@ from typing import Any
 
 from flint import arb, arb_mat, ctx
 
-from understudy.proofs.checker.energy import Energy, energy
+from understudy.proofs.checker.energy import Energy, energy, teachers_energy
 from understudy.proofs.checker.interactions import Refused
 from understudy.proofs.checker.jets import Ball
 from understudy.proofs.checker.linear import bumped, invertible, newton_step, signs
@@ -54,7 +54,7 @@ class _Checker:
     def run(self) -> None:
         if not (self.radius > self.error and self.error >= 0):
             raise Refused("the error is not below the radius")
-        zero = self._zero()
+        loss = self._zero()
         inertia = self._inertia()
         claimed = tuple(self.content["inertia"][key] for key in ("negative", "zero", "positive"))
         if inertia != claimed:
@@ -65,7 +65,7 @@ class _Checker:
         if kind != self.content["kind"]:
             raise Refused(f"the point is a {kind}, and the file says {self.content['kind']!r}")
         low, high = (_exact(self.content["loss"][key]) for key in ("lower", "upper"))
-        if not (zero.loss >= low and zero.loss <= high):
+        if not (loss >= low and loss <= high):
             raise Refused("the loss is not shown to be between the bounds")
 
     def _energy(self, x: list[Ball]) -> Energy:
@@ -76,17 +76,26 @@ class _Checker:
         weights = [[arb(a) for a in row] for row in fixed] if fixed is not None else [row[self.dim :] for row in rows]
         return energy(self.problem, self.teachers, [_column(s) for s in students], weights)
 
-    def _zero(self) -> Energy:
-        """One zero of ∇L across the symmetries in the box, within the error; returns the energy there."""
+    def _zero(self) -> Ball:
+        """One zero of ∇L across the symmetries in the box, within the error; returns its loss."""
         box = [c + arb(0, self.radius.abs_upper()) for c in self.center]
         base = self._symmetries(self.center)
         _independent(base, self._symmetries(box))
-        jacobian = bumped(self._inside(self._energy(box)), base)
-        residual = self._keep(self._energy(self.center).gradient)
-        step = newton_step(jacobian, residual)
+        self.over = self._energy(box)
+        jacobian = bumped(self._inside(self.over), base)
+        here = self._energy(self.center)
+        step = newton_step(jacobian, self._keep(here.gradient))
         if step is None or not all(abs(s) < self.error for s in step):
             raise Refused("no critical point is shown to be within the error, and alone within the radius")
-        return self._energy([c + arb(0, self.error.abs_upper()) for c in self.center])
+        return self._loss_near(here)
+
+    def _loss_near(self, here: Energy) -> Ball:
+        """The loss within the error of the center: the mean value theorem twice, with the Hessian of the whole box."""
+        e, total = self.error, here.loss + teachers_energy(self.problem, self.teachers)
+        for i, row in enumerate(self.over.hessian):
+            slope = here.gradient[i] + sum((h * arb(0, e.abs_upper()) for h in row), arb(0))
+            total += slope * arb(0, e.abs_upper())
+        return total
 
     def _symmetries(self, x: list[Ball]) -> list[list[Ball]]:
         """Directions of rescalings and of rotations beyond the teachers' span."""
@@ -112,7 +121,7 @@ class _Checker:
         center, flat = self.center, []
         if self.shares is not None:
             box, center, flat = self._spread(box), self._spread(self.center), self._flat()
-        here = self._energy(box)
+        here = self.over if self.shares is None else self._energy(box)
         known = [*self._symmetries(center), *flat]
         _independent(known, [*self._symmetries(box), *flat])
         inside = signs(bumped(self._inside(here), known))

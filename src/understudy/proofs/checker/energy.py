@@ -17,7 +17,7 @@ Matrix = Any
 
 
 class Energy(NamedTuple):
-    """Loss, gradient and Hessian by the parameters (w_1, a_1), …, (w_n, a_n)."""
+    """Loss without the teachers' own energy, gradient and Hessian by the parameters (w_1, a_1), …, (w_n, a_n)."""
 
     loss: Ball
     gradient: list[Ball]
@@ -29,6 +29,22 @@ def energy(
 ) -> Energy:
     """At students with these incoming columns and outgoing weights."""
     return _Adder(problem, teachers, students, weights).run()
+
+
+def teachers_energy(problem: dict[str, Any], teachers: list[Matrix]) -> Ball:
+    """The part of the loss that no student changes."""
+    if not problem["with_constant"]:
+        return arb(0)
+    name, total = problem["teacher_activation"], arb(0)
+    weights = [[arb(b) for b in row] for row in problem["teacher_outgoing"]]
+    for x, p in enumerate(teachers):
+        for y, q in enumerate(teachers[: x + 1]):
+            product = sum((a * b for a, b in zip(weights[x], weights[y], strict=True)), arb(0))
+            if x == y:
+                total += product * own_interaction(problem["loss"], name, p).value
+            else:
+                total += 2 * product * interaction(problem["loss"], name, name, p, q).value
+    return total / 2 if problem["loss"] == "sphere" else total
 
 
 class _Adder:
@@ -47,19 +63,14 @@ class _Adder:
 
     def run(self) -> Energy:
         problem, n = self.problem, self.n
-        sphere = problem["loss"] == "sphere"
         names = [problem["activation"]] * n + [problem["teacher_activation"]] * (len(self.vectors) - n)
-        for x in range(len(self.vectors)):
-            for y in range(x + 1):
-                factor = arb(problem["repulsion"]) if x < n and y < n else arb(1)
-                if x >= n and y >= n and not problem["with_constant"]:
-                    continue
-                factor = factor / 2 if sphere else factor
-                if x == y:
-                    self._add(x, x, own_interaction(problem["loss"], names[x], self.vectors[x]), factor)
-                else:
-                    both = interaction(problem["loss"], names[y], names[x], self.vectors[y], self.vectors[x])
-                    self._add(y, x, both, 2 * factor)
+        half = arb(1) / 2 if problem["loss"] == "sphere" else arb(1)
+        for y in range(n):
+            own = own_interaction(problem["loss"], names[y], self.vectors[y])
+            self._add(y, y, own, half * arb(problem["repulsion"]))
+            for x in range(y + 1, len(self.vectors)):
+                both = interaction(problem["loss"], names[y], names[x], self.vectors[y], self.vectors[x])
+                self._add(y, x, both, 2 * half * arb(problem["repulsion"] if x < n else 1))
         return Energy(self.loss, self.gradient, self.hessian)
 
     def _add(self, x: int, y: int, g: Interaction, factor: Ball) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from flint import arb, arb_mat
 
+from understudy.proofs.checker.gaussian import gaussian_jet, is_logistic
 from understudy.proofs.checker.jets import Ball, Jet, variables
 
 Matrix = Any
@@ -83,6 +84,8 @@ def _formula(loss: str, first: str, second: str) -> Formula:
         return lambda a, b, c: (b * ((a + 1) * (c + 1)).inverse_root()).arcsine() * (2 / arb.pi())
     if loss == "population" and _is_power(first) and _is_power(second):
         return lambda a, b, c: _wick(first, second, a, b, c)
+    if loss == "population" and is_logistic(first) and is_logistic(second):
+        return lambda a, b, c: gaussian_jet(first, second, a.value, b.value, c.value)
     raise Refused(f"no formula for the loss {loss!r} of {first!r} with {second!r}")
 
 
