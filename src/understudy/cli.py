@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.commands.align import align
+from understudy.commands.certify import certify
 from understudy.commands.claims import claims
 from understudy.commands.compare import compare
 from understudy.commands.compress import compress
@@ -19,6 +20,7 @@ from understudy.commands.merge import merge
 from understudy.commands.reproduce import reproduce
 from understudy.commands.split import split
 from understudy.commands.sweep import sweep
+from understudy.commands.verify import verify
 
 app = typer.Typer(
     name="understudy",
@@ -31,6 +33,8 @@ app = typer.Typer(
 FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=FIND)(certify)
+app.command(rich_help_panel=FIND)(verify)
 app.command(rich_help_panel=FIND)(align)
 app.command(rich_help_panel=INSIDE)(lab)
 app.command(rich_help_panel=INSIDE)(layers)

@@ -1,0 +1,37 @@
+"""`understudy verify`: check a proof file with a program of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.commands.screen import complain, fail
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A proof that `understudy certify --proof --out` wrote.")],
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check a proof: everything is derived anew from the numbers in the file, by code that shares nothing with the prover.
+
+    Exit codes: 0 the theorem holds, 1 the file is refused, 2 it is not a proof file.
+
+    Example: `understudy verify proof.json`
+    """
+    try:
+        from understudy.proofs import verify as check
+
+        found = check(file)
+    except (ValueError, ImportError) as error:
+        fail(str(error))
+    if json_:
+        print(json.dumps({"accepted": found.accepted, "statement": found.statement, "reason": found.reason}, indent=1))
+    elif found.accepted:
+        print(f"Accepted: {found.statement}")
+    else:
+        complain(f"Refused: {found.reason}.")
+    if not found.accepted:
+        raise typer.Exit(1)
