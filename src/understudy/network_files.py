@@ -40,6 +40,8 @@ class StoredNetwork:
     targets: np.ndarray | None
     source: str
     configuration: dict[str, Any] = field(default_factory=dict)
+    precision: np.dtype = field(default_factory=lambda: np.dtype(float))
+    """In which the file holds its weights; computations are in float64."""
 
 
 def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
@@ -56,17 +58,22 @@ def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
     return _from_archive(file)
 
 
-def write_network(path: str | Path, network: TwoLayer | Deep, activation: str) -> Path:
-    """Write an archive; a two-layer network without biases has no b1 and b2."""
-    arrays: dict[str, Any] = {"activation": np.array(activation)}
+def write_network(
+    path: str | Path, network: TwoLayer | Deep, activation: str, *, like: StoredNetwork | None = None
+) -> Path:
+    """Write an archive; a two-layer network without biases has no b1 and b2. Data and precision are those of `like`."""
+    arrays: dict[str, Any] = {}
     if isinstance(network, TwoLayer):
         outgoing = np.asarray(network.outgoing)
         arrays |= {"W1": np.asarray(network.incoming), "W2": outgoing[None] if outgoing.ndim == 1 else outgoing.T}
     else:
         for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
             arrays |= {f"W{l}": np.asarray(w), f"b{l}": np.asarray(b)}
+    if like is not None:
+        arrays = {name: array.astype(like.precision) for name, array in arrays.items()}
+        arrays |= {k: v for k, v in (("inputs", like.inputs), ("targets", like.targets)) if v is not None}
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    np.savez(content, activation=np.array(activation), **arrays)
     return write_atomically(path, content.getvalue())
 
 
@@ -110,13 +117,17 @@ def _from_archive(file: Path) -> StoredNetwork:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
     except (*UNREADABLE, TypeError) as error:  # TypeError: one array (.npy) opens, but is no archive
-        raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {error}.") from error
+        why = "it holds Python objects, which are not read" if "allow_pickle" in str(error) else error
+        raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {why}.") from error
     depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
     weights = [arrays.get(f"W{l}") for l in range(1, depth + 1)]
     if depth < 2 or any(w is None for w in weights):
         raise BadNetworkError(
             f"An archive holds the weights W1, …, WL of at least two layers; {file} has {', '.join(sorted(arrays)) or 'nothing'}."
         )
+    if any(np.iscomplexobj(array) for array in arrays.values()):
+        raise BadNetworkError(f"{file} has complex numbers; weights and data are real.")
+    precision = np.result_type(*(w for w in weights if w is not None))
     known = [np.asarray(w, float) for w in weights if w is not None]
     biases = [np.asarray(arrays.get(f"b{l}", np.zeros(len(w))), float) for l, w in enumerate(known, start=1)]
     for l, (w, b) in enumerate(zip(known, biases, strict=True), start=1):
@@ -128,6 +139,9 @@ def _from_archive(file: Path) -> StoredNetwork:
             )
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
             raise BadNetworkError(f"{file}: layer {l} has weights that are not finite.")
+        largest = max(np.abs(w).max(initial=0), np.abs(b).max(initial=0))
+        if largest > 1e100:
+            raise BadNetworkError(f"{file}: layer {l} has weights as large as {largest:.1e}, whose squares overflow.")
     network: TwoLayer | Deep
     if depth == 2 and not any(name[:1] == "b" and name[1:].isdigit() for name in arrays):
         network = TwoLayer(known[0], known[1][0] if len(known[1]) == 1 else known[1].T)
@@ -135,7 +149,14 @@ def _from_archive(file: Path) -> StoredNetwork:
         network = Deep(tuple(jnp.asarray(w) for w in known), tuple(jnp.asarray(b) for b in biases))
     activation = str(arrays["activation"]) if "activation" in arrays else None
     inputs, targets = _data(arrays, file) if "inputs" in arrays else (None, None)
-    return StoredNetwork(network, activation, inputs, targets, file.name)
+    return StoredNetwork(
+        network,
+        activation,
+        inputs,
+        targets,
+        file.name,
+        precision=precision if precision.kind == "f" else np.dtype(float),
+    )
 
 
 def _from_fit(file: Path, seed: int | None) -> StoredNetwork:

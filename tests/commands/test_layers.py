@@ -32,7 +32,8 @@ def test_json_table_and_figure(tmp_path):
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     (row,) = told["layers"]
-    assert (row["neurons"], row["rays"], row["mergeable"], row["groups"]) == (3, 2, 1, [[0, 2]])
+    assert (row["neurons"], row["rays"], row["mergeable"], row["groups"]) == (3, 1, 1, [[0, 2]])
+    assert row["dead"] == 1  # neuron 1 is zero on all four inputs
     assert row["rank"] == 2
     assert told["bias"] == 0.0
     endings = ("npz", "png", "svg")
@@ -40,7 +41,7 @@ def test_json_table_and_figure(tmp_path):
     assert [p.rsplit("/", 1)[1] for p in told["files"]] == [f"network-layers.{ending}" for ending in endings]
     plain = run(file)
     assert plain.exit_code == 0
-    assert "mergeable" in plain.stdout
+    assert "imbalance" in plain.stdout
 
 
 def test_biases_count_and_data_may_come_from_another_file(tmp_path):
@@ -74,3 +75,48 @@ def test_bad_input_exits_2(tmp_path, changes, message):
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
     assert run(tmp_path / "nothing.npz").exit_code == 2
+
+
+def test_dead_neurons_are_counted_by_activations(tmp_path):
+    arrays = stored() | {"b1": np.array([0.1, -100.0, 0.3]), "b2": np.zeros(1)}
+    np.savez(tmp_path / "net.npz", **arrays)
+    (row,) = json.loads(run(tmp_path / "net.npz", "--json").stdout)["layers"]
+    assert row["dead"] == 1
+    assert row["rank_activated"] <= 2  # without the constant row of the biases
+
+
+@pytest.mark.parametrize(
+    ("targets", "cost", "message"),
+    [
+        ([0, 2, 1, 0], "squared", "give --cost cross-entropy"),
+        ([0, 2, 3, 0], "cross-entropy", "whole numbers from 0 to 2"),
+        ([-1, 0, 1, 1], "cross-entropy", "received -1, 0, 1"),
+        ([0.5, 1, 2, 1], "cross-entropy", "received 0.5, 1, 2"),
+        (-np.ones((4, 3)), "cross-entropy", "probabilities"),
+    ],
+)
+def test_labels_that_do_not_fit_are_explained(tmp_path, targets, cost, message):
+    np.savez(tmp_path / "net.npz", **(stored() | {"W2": np.ones((3, 3)), "targets": np.array(targets)}))
+    done = run(tmp_path / "net.npz", "--cost", cost)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+
+
+def test_labels_are_the_outputs_of_the_same_number(tmp_path):
+    arrays = stored() | {"W2": np.random.default_rng(1).normal(size=(3, 3)), "targets": np.array([0, 2, 2, 0])}
+    np.savez(tmp_path / "net.npz", **arrays)
+    told = json.loads(run(tmp_path / "net.npz", "--cost", "cross-entropy", "--json").stdout)
+    outputs = np.maximum(arrays["inputs"] @ arrays["W1"].T, 0) @ arrays["W2"].T
+    entropy = np.log(np.exp(outputs).sum(1)) - outputs[range(4), arrays["targets"]]
+    size = sum(float(np.sum(arrays[k] ** 2)) for k in ("W1", "W2"))
+    assert told["loss"] == pytest.approx(entropy.mean() + 1e-3 * size)
+
+
+def test_many_inputs_need_no_matrix_of_their_number_squared(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = stored() | {"inputs": rng.normal(size=(40_000, 2)), "targets": rng.normal(size=40_000)}
+    np.savez(tmp_path / "net.npz", **arrays)  # 40,000² numbers are 12 GB
+    done = run(tmp_path / "net.npz", "--json", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    with np.load(tmp_path / "out" / "net-layers.npz") as kept:
+        assert kept["K1"].shape == (1000, 1000)

@@ -113,7 +113,7 @@ def test_bad_input_exits_2_and_writes_nothing(archive, tmp_path):
         ((broken,), "cannot be read as an archive"),
         ((odd, "--activation", "relu"), "layer 2 has weights (1, 3)"),
         ((archive, "--seed", 1), "archive of one network"),
-        ((archive, "--tolerance", 3), "below 1"),
+        ((archive, "--tolerance", 3), "below 2"),
     ]:
         done = run(*arguments, "--out", tmp_path / "out")
         assert done.exit_code == 2, (arguments, done.output)
@@ -137,3 +137,65 @@ def test_archives_round_trip(tmp_path):
     assert y is None
     with pytest.raises(BadNetworkError, match="no array 'inputs'"):
         read_data(tmp_path / "n.npz")
+
+
+def test_data_measure_the_change_and_do_not_decide_what_is_merged(archive, tmp_path):
+    data = tmp_path / "x.npy"
+    np.save(data, -np.abs(RNG.normal(size=(5, 2))))  # many neurons are silent here
+    told = json.loads(run(archive, "--data", data, "--json").output)
+    assert [layer["after"] for layer in told["layers"]] == [3, 3]
+    assert told["measured_on"] == "data"
+    assert told["relative_change_elsewhere"] is None
+    there = json.loads(run(archive, "--data", data, "--by", "activations", "--json").output)
+    assert sum(layer["after"] for layer in there["layers"]) < 6
+    assert "kept on these inputs only" in run(archive, "--data", data, "--by", "activations").output
+
+
+def test_what_keeps_outputs_on_data_only_says_what_it_does_elsewhere(tmp_path):
+    wide, data = tmp_path / "wide.npz", tmp_path / "x.npy"
+    write_network(wide, Deep.glorot([3, 40, 1], seed=0, bias=1.0), "relu")
+    np.save(data, RNG.normal(size=(3, 3)))
+    told = json.loads(run(wide, "--data", data, "--by", "covariance", "--json").output)
+    assert told["relative_change"] < 1e-8
+    assert told["relative_change_elsewhere"] > 1e-2
+    np.save(data, RNG.normal(size=(60, 3)))
+    refused = run(wide, "--data", data, "--by", "covariance")
+    assert refused.exit_code == 2
+    assert "N(N+1) = 3660 neurons" in " ".join(refused.output.split())
+
+
+def test_merged_archives_keep_data_and_precision(archive, tmp_path):
+    with np.load(archive) as loaded:
+        arrays = {k: v.astype(np.float32) if v.dtype.kind == "f" else v for k, v in loaded.items()}
+    np.savez(archive, **arrays, inputs=np.ones((4, 2)), targets=np.arange(4))
+    file = json.loads(run(archive, "--out", tmp_path / "out", "--json").output)["files"][0]
+    with np.load(file) as found:
+        assert found["W1"].dtype == np.float32
+        np.testing.assert_array_equal(found["targets"], np.arange(4))
+        assert found["inputs"].shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda w: w * 1e200, "whose squares overflow"), (lambda w: w * 1j, "complex numbers"), (lambda w: np.array([{}]), "Python objects")],
+    ids=["huge", "complex", "objects"],
+)  # fmt: skip
+def test_weights_that_cannot_be_merged_are_refused(tmp_path, change, message):
+    np.savez(tmp_path / "bad.npz", W1=change(np.ones((2, 2))), W2=np.ones((1, 2)))
+    done = run(tmp_path / "bad.npz", "--activation", "relu")
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+
+
+def test_pytorch_files_are_read_and_broken_ones_explained(archive, tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    with np.load(archive) as loaded:
+        state = {f"{l}.{k}": torch.tensor(loaded[f"{n}{l}"]) for l in (1, 2, 3) for n, k in (("W", "weight"), ("b", "bias")) if f"{n}{l}" in loaded}  # fmt: skip
+    torch.save(state, tmp_path / "net.pt")
+    told = json.loads(run(tmp_path / "net.pt", "--json").output)
+    assert [layer["after"] for layer in told["layers"]] == [3, 3]
+    for name in ("bad.onnx", "bad.safetensors", "bad.pt"):
+        (tmp_path / name).write_bytes(b"nothing")
+        done = run(tmp_path / name)
+        assert done.exit_code == 2
+        assert "pickle" not in done.output

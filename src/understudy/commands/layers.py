@@ -10,16 +10,21 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
-from understudy.commands.sources import name_of
+from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, TwoLayer
     from understudy.tasks.regularised import Regularised
 
 
+SHOWN = 1000
+"""Inputs at most whose covariances (N × N) are drawn and stored; everything else uses all of them."""
+
+
 def layers(
     network: Annotated[
-        Path, typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, or the .nc of a stored fit.")
+        Path,
+        typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
     ],
     seed: Annotated[int | None, typer.Option(help="Which network of a stored fit; the best unless given.")] = None,
     data: Annotated[
@@ -46,10 +51,10 @@ def layers(
     check_out(out)
     from rich.console import Console
 
-    from understudy.network_files import read_data, read_network
+    from understudy.network_files import read_data
 
     try:
-        stored = read_network(network, seed)
+        stored = read_stored(network, seed)
         inputs, targets = (stored.inputs, stored.targets) if data is None else read_data(data)
         if inputs is None or targets is None:
             raise ValueError(f"{data or network} has no arrays inputs (N, d) and targets. Give --data FILE.npz.")
@@ -96,9 +101,35 @@ def make_problem(
     else:
         weights = [np.concatenate([w, b[:, None] / bias], axis=1) for w, b in zip(weights, biases, strict=True)]
     hidden = [len(w) for w in weights[:-1]]
+    targets = check_targets(targets, len(weights[-1]), cost)
     task = Regularised(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
     task.flatten(tuple(weights))  # says so if the targets do not fit the outputs
     return task, tuple(weights)
+
+
+def check_targets(targets: Any, outputs: int, cost: str) -> Any:
+    """Targets as the cost takes them: class labels become one row of probabilities each."""
+    import numpy as np
+
+    y = np.asarray(targets)
+    if y.ndim == 1 and outputs > 1 and cost == "squared":
+        raise ValueError(
+            f"The network has {outputs} outputs and the targets are one number per input. If they are class labels, give --cost cross-entropy."
+        )
+    if cost != "cross-entropy":
+        return y
+    if y.ndim == 1:
+        if not np.all(y == np.round(y)) or np.any(y < 0) or np.any(y >= outputs):
+            raise ValueError(
+                f"Class labels are whole numbers from 0 to {outputs - 1}, for the network has {outputs} outputs; received "
+                f"{', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
+            )
+        return np.eye(outputs)[y.astype(int)]
+    if np.any(y < 0) or not np.allclose(y.sum(axis=1), 1, atol=1e-6):
+        raise ValueError(
+            "--cost cross-entropy takes class labels, or probabilities: numbers of at least 0 that add up to 1 per input."
+        )
+    return y
 
 
 def examine(
@@ -107,23 +138,28 @@ def examine(
     """One row a hidden layer, a summary, and the arrays behind them."""
     import numpy as np
 
-    from understudy.regularised import balancing_gates, covariances, forces, representation_loss, to_representations
+    from understudy.activations import activate
+    from understudy.regularised import balancing_gates, forces, representation_loss, to_representations
     from understudy.surgery import aligned_groups
 
     gates = balancing_gates(task, parameters)
     found = forces(task, parameters, gates=gates)
-    pairs, output = covariances(task, parameters)
-    rows, arrays = [], {"output": output}
-    for layer, (own, after) in zip(found, pairs, strict=True):
-        groups = aligned_groups(layer.representation, tolerance=tolerance, silent=1e-6)
-        dead = layer.representation.shape[0] - sum(len(g) for g in groups)
+    represented = to_representations(task, parameters)
+    rows, arrays = [], {"output": represented[-1][:, :SHOWN]}
+    for layer in found:
+        active = activate(task.activation, layer.representation)
+        sizes = np.abs(active).max(axis=1)
+        alive = np.flatnonzero(sizes > 1e-6 * sizes.max())
+        near = aligned_groups(layer.representation[alive], tolerance=tolerance, silent=1e-6)
+        groups = [tuple(int(alive[i]) for i in group) for group in near]
+        dead = len(active) - sum(len(g) for g in groups)
         attraction, repulsion = (float(np.linalg.norm(f)) for f in (layer.attraction, layer.repulsion))
         rows.append(
             {
                 "layer": layer.layer,
                 "neurons": int(layer.representation.shape[0]),
-                "rank": _rank(own),
-                "rank_activated": _rank(after),
+                "rank": _rank(layer.representation),
+                "rank_activated": _rank(active),
                 "rays": len(groups),
                 "mergeable": sum(len(g) - 1 for g in groups),
                 "dead": dead,
@@ -134,8 +170,13 @@ def examine(
             }
         )
         number = layer.layer
-        arrays |= {f"Z{number}": layer.representation, f"attraction{number}": layer.attraction}
-        arrays |= {f"repulsion{number}": layer.repulsion, f"K{number}": own, f"K_activated{number}": after}
+        z, h = layer.representation[:, :SHOWN], active[:, :SHOWN]
+        arrays |= {f"Z{number}": z, f"attraction{number}": layer.attraction[:, :SHOWN]}
+        arrays |= {
+            f"repulsion{number}": layer.repulsion[:, :SHOWN],
+            f"K{number}": z.T @ z,
+            f"K_activated{number}": h.T @ h + task.bias**2,
+        }
     loss = float(task.loss(parameters))
     summary = {
         "samples": task.samples,
@@ -145,7 +186,7 @@ def examine(
         "loss": loss,
         "gradient_norm": _gradient_norm(task, parameters, gates),
         "kinks": 0 if gates is None else int(np.sum(np.abs(gates) < 1)),
-        "useless_weights": (loss - representation_loss(task, to_representations(task, parameters))) / task.penalty,
+        "useless_weights": (loss - representation_loss(task, represented)) / task.penalty,
     }
     return rows, summary, arrays
 
@@ -162,12 +203,12 @@ def _gradient_norm(task: Regularised, parameters: Any, gates: Any) -> float:
     return float(np.linalg.norm(np.asarray(gradient)))
 
 
-def _rank(gram: Any) -> int:
-    """Numerical rank of Z from its covariance: singular values above 1e-6 of the largest (1e-12 of the eigenvalues)."""
-    import numpy as np
+def _rank(matrix: Any) -> int:
+    """Numerical rank: singular values above 1e-6 of the largest."""
+    from understudy.regularised.representation import singular_values
 
-    values = np.linalg.eigvalsh(gram)
-    return int(np.sum(values > 1e-12 * max(values[-1], 1e-300)))
+    values = singular_values(matrix)
+    return int((values > 1e-6 * max(float(values[0]), 1e-300)).sum())
 
 
 def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]) -> None:
@@ -180,7 +221,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         highlight=False,
     )
     table = new_table()
-    heads = ("layer", "neurons", "ranks", "rays", "mergeable", "dead", "attraction", "repulsion", "imbalance")
+    heads = ("layer", "neurons", "ranks", "rays", "merge", "dead", "attract", "repel", "imbalance")
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -190,7 +231,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         table.add_row(str(row["layer"]), str(row["neurons"]), ranks, *counts, *sizes)
     console.print(table)
     console.print(
-        "ranks: of the layer's covariance, before and after the activation. mergeable: neurons beyond the first of their ray. "
+        "ranks: of the layer before and after the activation. merge: neurons beyond the first of their ray, which can be merged. dead: zero on all inputs. "
         "imbalance: |attraction + repulsion| over the larger; 0 at a minimum. Where a pre-activation is zero (a kink), forces and ∇L have the slope that "
         "balances best.",
         highlight=False,

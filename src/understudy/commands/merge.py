@@ -10,18 +10,24 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
-from understudy.commands.sources import name_of
+from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from understudy.network_files import StoredNetwork
     from understudy.surgery import Merged
 
-BY = ("weights", "activity", "covariance")
+BY = ("weights", "activations", "activity", "covariance")
+
+MOST = 20
+"""By covariance a layer keeps at most N(N+1) neurons: with more than this multiple of the widest layer there is nothing to gain, at great cost."""
 
 
 def merge(
     network: Annotated[
-        Path, typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, or the .nc of a stored fit.")
+        Path,
+        typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
     ],
     seed: Annotated[
         int | None, typer.Option(help="Which network of a stored fit; the one of least loss unless given.")
@@ -30,13 +36,15 @@ def merge(
         str | None, typer.Option(help="relu, abs, linear, quadratic; as stored unless given.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Inputs (N, d) as .npy, or `inputs` in an .npz: keep the outputs there only.")
+        Path | None,
+        typer.Option(help="Inputs (N, d) as .npy, or `inputs` in an .npz, on which the change is measured."),
     ] = None,
     by: Annotated[
         str,
         typer.Option(
-            help="weights: aligned neurons; activity: ReLU neurons active on the same data (one output; 4N for scalar "
-            "inputs); covariance: at most N(N+1) a layer. The last two need data."
+            help="weights: aligned neurons, the same outputs everywhere; the others keep the outputs on data only. activations: neurons "
+            "proportional there; activity: ReLU neurons active on the same data (one output; 4N for scalar inputs); covariance: at "
+            "most N(N+1) per layer."
         ),
     ] = "weights",
     tolerance: Annotated[
@@ -52,14 +60,14 @@ def merge(
     if by not in BY:
         fail(f"--by is one of {', '.join(BY)}; received {by!r}.")
     check_out(out)
-    from understudy.network_files import read_network, write_network
+    from understudy.network_files import write_network
 
     try:
-        stored = read_network(network, seed)
+        stored = read_stored(network, seed)
         sigma = activation or stored.activation
         if sigma is None:
             fail(f"{network} does not say which activation its network has. Give --activation, as relu.")
-        merged = _merge(stored, sigma, data, by, tolerance)
+        merged, elsewhere = _merge(stored, sigma, data, by, tolerance)
     except ValueError as error:
         fail(str(error))
     files: list[Path] = []
@@ -67,30 +75,66 @@ def merge(
         from understudy import plots
 
         name = f"{name_of(network, seed)}-merged"
-        files = [write_network(out / f"{name}.npz", merged.network, sigma)]
+        files = [write_network(out / f"{name}.npz", merged.network, sigma, like=stored)]
         files += plots.save(plots.merge(stored.network, merged, sigma), out / name)
     if json_:
-        print(json.dumps(_as_json(stored, sigma, by, merged, files), indent=1))
+        print(json.dumps(_as_json(stored, sigma, by, merged, elsewhere, files), indent=1))
     else:
-        _print_table(stored, sigma, merged, files)
+        _print_table(stored, sigma, merged, elsewhere, files)
 
 
-def _merge(stored: StoredNetwork, activation: str, data: Path | None, by: str, tolerance: float) -> Merged:
+def _merge(
+    stored: StoredNetwork, activation: str, data: Path | None, by: str, tolerance: float
+) -> tuple[Merged, float | None]:
+    """The merged network, and the relative change elsewhere where the outputs are kept on the data only."""
+    import numpy as np
+
     from understudy import surgery
     from understudy.network_files import read_data
+    from understudy.surgery.merge import Merged, compare
+    from understudy.surgery.parts import check_inputs, unpack
 
     inputs = read_data(data)[0] if data is not None else None
     if by == "weights":
-        return surgery.merge(stored.network, activation, inputs=inputs, tolerance=tolerance)
+        merged = surgery.merge(stored.network, activation, tolerance=tolerance)
+        if inputs is None:
+            return merged, None
+        x = check_inputs(inputs, unpack(stored.network)[0][0].shape[1])
+        return Merged(
+            merged.network, compare(stored.network, merged.network, activation, merged.report.layers, x)
+        ), None
     inputs = stored.inputs if inputs is None else inputs
     if inputs is None:
         raise ValueError(f"--by {by} keeps the outputs on data, and none are given. Add --data inputs.npy.")
-    if by == "activity":
-        return surgery.merge_by_activity(stored.network, inputs, activation)
-    return surgery.reduce_by_covariance(stored.network, activation, inputs)
+    if by == "activations":
+        merged = surgery.merge(stored.network, activation, inputs=inputs, tolerance=tolerance)
+    elif by == "activity":
+        merged = surgery.merge_by_activity(stored.network, inputs, activation)
+    else:
+        widest, bound = max(len(w) for w in unpack(stored.network)[0][:-1]), len(inputs) * (len(inputs) + 1)
+        if bound > MOST * widest:
+            raise ValueError(
+                f"--by covariance keeps at most N(N+1) = {bound} neurons per layer for N = {len(inputs)} inputs, and the widest layer has {widest}. "
+                "Give fewer inputs, or use understudy compress."
+            )
+        merged = surgery.reduce_by_covariance(stored.network, activation, inputs)
+    return merged, _elsewhere(stored, activation, merged, np.asarray(inputs, float))
 
 
-def _as_json(stored: StoredNetwork, activation: str, by: str, merged: Merged, files: list[Path]) -> dict[str, Any]:
+def _elsewhere(stored: StoredNetwork, activation: str, merged: Merged, inputs: np.ndarray) -> float:
+    """Relative change on normal inputs with the data's means and spreads: what such a merge does to inputs it has not seen."""
+    import numpy as np
+
+    from understudy.surgery.merge import compare
+
+    draws = np.random.default_rng(0).normal(size=(1000, inputs.shape[1]))
+    x = inputs.mean(axis=0) + inputs.std(axis=0) * draws
+    return compare(stored.network, merged.network, activation, merged.report.layers, x).relative_change
+
+
+def _as_json(
+    stored: StoredNetwork, activation: str, by: str, merged: Merged, elsewhere: float | None, files: list[Path]
+) -> dict[str, Any]:
     report = merged.report
     return {
         "network": stored.source,
@@ -111,11 +155,14 @@ def _as_json(stored: StoredNetwork, activation: str, by: str, merged: Merged, fi
         "largest_change": report.largest_change,
         "relative_change": report.relative_change,
         "measured_on": report.inputs,
+        "relative_change_elsewhere": elsewhere,
         "files": [str(file) for file in files],
     }
 
 
-def _print_table(stored: StoredNetwork, activation: str, merged: Merged, files: list[Path]) -> None:
+def _print_table(
+    stored: StoredNetwork, activation: str, merged: Merged, elsewhere: float | None, files: list[Path]
+) -> None:
     from rich.console import Console
 
     report = merged.report
@@ -135,5 +182,10 @@ def _print_table(stored: StoredNetwork, activation: str, merged: Merged, files: 
         f"{report.largest_change:.1e} at most, {report.relative_change:.1e} relative (root mean square).",
         highlight=False,
     )
+    if elsewhere is not None:
+        console.print(
+            f"The outputs are kept on these inputs only: on other inputs of the same means and spreads they changed by {elsewhere:.1e} relative.",
+            highlight=False,
+        )
     if files:
         console.print("Written: " + ", ".join(str(f) for f in files), soft_wrap=True, highlight=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from understudy.network_files import StoredNetwork
     from understudy.networks import Teacher, TwoLayer
 
 
@@ -85,6 +86,35 @@ def read_teacher_arrays(path: Path, activation: str) -> tuple[dict[str, Any], st
     teacher = read_teacher(activation, 0, None, None, path)
     arrays = {"teacher_incoming": np.asarray(teacher.incoming), "teacher_outgoing": np.asarray(teacher.outgoing)}
     return arrays, teacher.activation.name
+
+
+TORCH_FILES = (".pt", ".pth", ".bin", ".safetensors", ".pt2", ".onnx")
+
+
+def read_stored(path: Path, seed: int | None) -> StoredNetwork:
+    """The network of an archive, of a stored fit, or of a PyTorch file that holds a plain chain of Linear layers with ReLU."""
+    from understudy.network_files import StoredNetwork, read_network
+
+    if path.suffix not in TORCH_FILES:
+        return read_network(path, seed)
+    from understudy.commands.modules import need_torch
+
+    need_torch()
+    import jax.numpy as jnp
+    import numpy as np
+    from torch import nn
+
+    from understudy.networks import Deep
+    from understudy.torch.chains import chain_of
+    from understudy.torch.files import read_state
+
+    layers = [m for m in chain_of(read_state(path), path.name) if isinstance(m, nn.Linear)]
+    weights = tuple(jnp.asarray(layer.weight.detach().double().numpy()) for layer in layers)
+    biases = tuple(
+        jnp.zeros(len(w)) if layer.bias is None else jnp.asarray(layer.bias.detach().double().numpy())
+        for layer, w in zip(layers, weights, strict=True)
+    )
+    return StoredNetwork(Deep(weights, biases), "relu", None, None, path.name, precision=np.dtype(np.float32))
 
 
 def name_of(network: Path, seed: int | None) -> str:

@@ -14,7 +14,7 @@ balance is
 
 (P_{ℓ-1} projects onto the row space of Z^σ_{ℓ-1}): the residual is at most ‖∇L‖ / least singular value of Z^σ_{ℓ-1}.
 At a kink, z = 0, the slope in σ' is any number between those of both sides; `gates` of `Settled` say which one balances,
-and `layers.kinks` finds them for a network from elsewhere.
+and `regularised.kinks` finds them for a network from elsewhere.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from understudy.regularised.representation import RANK, activations_before, to_representations, to_weights
+from understudy.regularised.representation import (
+    RANK,
+    activations_before,
+    onto_rows,
+    pseudo_inverse,
+    singular_values,
+    to_representations,
+    to_weights,
+)
 from understudy.tasks.regularised import Regularised
 
 
@@ -92,8 +100,8 @@ def forces(
         width = task.widths[i + 1]
         attraction = 2 * task.penalty * weights[i] @ _inverse(before[i], ridge).T
         local = -2 * task.penalty * weights[i + 1].T @ weights[i + 1] @ _inverse(before[i + 1], ridge).T
-        repulsion = backward[i] @ (np.linalg.pinv(before[i], rcond=RANK) @ before[i])
-        singular = np.linalg.svd(before[i], compute_uv=False)
+        repulsion = onto_rows(backward[i], before[i])
+        singular = singular_values(before[i])
         least = float(singular[singular > RANK * singular[0]][-1])
         found.append(
             LayerForces(
@@ -118,6 +126,6 @@ def _slopes(task: Regularised, layers: tuple[np.ndarray, ...], gates: np.ndarray
 
 def _inverse(matrix: np.ndarray, ridge: float) -> np.ndarray:
     if not ridge:
-        return np.linalg.pinv(matrix, rcond=RANK)
+        return pseudo_inverse(matrix)
     gram = matrix.T @ matrix
     return np.linalg.solve(gram + ridge * np.linalg.norm(gram, 2) * np.eye(len(gram)), matrix.T)

@@ -73,7 +73,7 @@ def to_weights(task: Regularised, layers: Sequence[np.ndarray], *, ridge: float 
             gram = before.T @ before + ridge * np.eye(before.shape[1])
             found.append(jnp.asarray(np.linalg.solve(gram, np.asarray(z).T).T @ before.T))
         else:
-            found.append(jnp.asarray(np.asarray(z) @ np.linalg.pinv(before, rcond=RANK)))
+            found.append(jnp.asarray(np.asarray(z) @ pseudo_inverse(before)))
     return tuple(found)
 
 
@@ -81,7 +81,7 @@ def infeasibility(task: Regularised, layers: Sequence[np.ndarray]) -> float:
     """The largest relative part of a Z_ℓ outside the row space of Z^σ_{ℓ-1}: zero on 𝒵."""
     parts = [0.0]
     for z, before in zip(layers, activations_before(task, layers), strict=True):
-        outside = z - z @ _row_projection(before)
+        outside = z - onto_rows(np.asarray(z), before)
         parts.append(float(np.linalg.norm(outside)) / max(float(np.linalg.norm(z)), 1e-300))
     return max(parts)
 
@@ -91,14 +91,29 @@ def project(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
     found: list[np.ndarray] = []
     before = np.asarray(task.entry)
     for z in layers:
-        found.append(np.asarray(z) @ _row_projection(before))
+        found.append(onto_rows(np.asarray(z), before))
         if len(found) < task.depth:
             before = _activated(task, found[-1])
     return tuple(found)
 
 
-def _row_projection(matrix: np.ndarray) -> np.ndarray:
-    return np.linalg.pinv(matrix, rcond=RANK) @ matrix
+def onto_rows(z: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Z P with P the projection onto the row space of `matrix` (n, N); P itself, N × N, is never made."""
+    return (z @ pseudo_inverse(matrix)) @ matrix
+
+
+def pseudo_inverse(matrix: np.ndarray) -> np.ndarray:
+    """M⁺ with singular values below RANK of the largest as zeros; for many columns by Mᵀ = QR, M⁺ = Q (Rᵀ)⁺."""
+    if matrix.shape[1] <= 2 * matrix.shape[0]:
+        return np.linalg.pinv(matrix, rcond=RANK)
+    q, r = np.linalg.qr(matrix.T)
+    return q @ np.linalg.pinv(r.T, rcond=RANK)
+
+
+def singular_values(matrix: np.ndarray) -> np.ndarray:
+    """Singular values, the largest first; for many columns those of the triangular factor."""
+    wide = matrix.shape[1] > 2 * matrix.shape[0]
+    return np.linalg.svd(np.linalg.qr(matrix.T, mode="r") if wide else matrix, compute_uv=False)
 
 
 def representation_loss(task: Regularised, layers: Sequence[np.ndarray]) -> float:

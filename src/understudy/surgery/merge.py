@@ -112,8 +112,8 @@ def merge(
     (2, 17.0, 16.0)
     """
     sigma = require_homogeneous(activation)
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 1; received {tolerance!r}.")
+    if not 0 <= tolerance < 2:
+        raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 2; received {tolerance!r}.")
     weights, biases = unpack(network)
     data = None if inputs is None else check_inputs(inputs, weights[0].shape[1])
     old: list[Groups] = [[(i,) for i in range(len(w))] for w in weights[:-1]]

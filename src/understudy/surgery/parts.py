@@ -38,6 +38,10 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
         outgoing = np.asarray(network.outgoing)
         last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
         return [np.array(network.incoming), np.array(last)], [np.zeros(network.width), np.zeros(len(last))]
+    if not isinstance(network, Deep):
+        raise TypeError(
+            f"A network is a TwoLayer or Deep; received {type(network).__name__}. PyTorch modules are for understudy.torch."
+        )
     if network.depth < 2:
         raise ValueError(f"Surgery needs a hidden layer, that is depth at least 2; received depth {network.depth}.")
     return [np.array(w) for w in network.weights], [np.array(b) for b in network.biases]

@@ -86,7 +86,8 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     for space in graph.free:
         gone = _silent(small, graph, space, sample.inputs[:512] if data is not None else None)
         silent[space.path] = [names[space.index][i] for i in gone]
-        _keep(small, graph, space, names, [i for i in range(space.size) if i not in set(gone)])
+        away = set(gone)
+        _keep(small, graph, space, names, [i for i in range(space.size) if i not in away])
         found, factors, gap = _groups(small, graph, space, tolerance)
         groups[space.path] = [[names[space.index][i] for i in group] for group in found if len(group) > 1]
         _fold(small, graph, space, found, factors)
@@ -190,7 +191,8 @@ def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor |
             set_tensor(model, call.bias, get_tensor(model, call.bias).double() + shift)
         elif call.mean is not None:
             set_tensor(model, call.mean, get_tensor(model, call.mean).double() - shift)
-    return [i for i in range(space.size) if unread[i] or i in set(constant)]
+    still = set(constant)
+    return [i for i in range(space.size) if unread[i] or i in still]
 
 
 def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[float | None]:
