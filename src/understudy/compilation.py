@@ -15,9 +15,15 @@ def cache_directory() -> Path:
 
 
 def keep_compiled_programs() -> None:
-    """Let JAX store what it compiles in the cache directory; no directory, no caching."""
+    """Let JAX store what it compiles in the cache directory, so that the next process need not compile it again.
+
+    A cache directory that is set already, by `JAX_COMPILATION_CACHE_DIR` or in `jax.config`, is left as it is. Where the
+    directory cannot be made there is no caching.
+    """
     import jax
 
+    if jax.config.jax_compilation_cache_dir:
+        return
     directory = cache_directory() / "compiled"
     try:
         directory.mkdir(parents=True, exist_ok=True)

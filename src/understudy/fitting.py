@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 
+from understudy.compilation import keep_compiled_programs
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import follow
 from understudy.dynamics.trajectory import FlowOptions
@@ -52,6 +53,9 @@ def fit(
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
     - `watch`: called with a `FitProgress` as the work goes on.
 
+    The first fit of its kind compiles for some seconds. Compiled programs are kept in the cache directory
+    (`UNDERSTUDY_CACHE`, or `~/.cache/understudy`), unless JAX has one of your own (`JAX_COMPILATION_CACHE_DIR`).
+
     >>> import understudy as us
     >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
     >>> runs[0].certificate.kind, runs[0].structure.label
@@ -59,6 +63,7 @@ def fit(
     >>> [(group.label, group.count) for group in runs.groups()]
     [('1-copy-1-average', 2)]
     """
+    keep_compiled_programs()
     options = FlowOptions() if options is None else options
     found = sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])
     return Runs([run for _, run in found], task, options.times)

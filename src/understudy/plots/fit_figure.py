@@ -31,16 +31,18 @@ def fit(runs: Runs, ax: Any = None) -> Any:
             _losses(figure.subplots() if ax is None else ax, rows, lines)
             return figure
         shown = lines[:MOST_SOLUTIONS]
-        figure = Figure(figsize=(11, 7.2), layout="constrained")
+        followed = np.isfinite(rows["loss_along"].values[lines[0].first]).sum() > 1
+        figure = Figure(figsize=(11, 7.2 if followed else 3.8), layout="constrained")
         figure.suptitle(_title(runs), fontsize=13)
-        halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1])
-        top, bottom = halves
+        halves: Any = figure.subfigures(1 + followed, 1, squeeze=False)[:, 0]
+        top = halves[0]
         panels = top.subplots(1, 1 + len(shown), width_ratios=[1.25, *[1] * len(shown)], squeeze=False)[0]
         _losses(panels[0], rows, lines)
         for panel, line, colour in zip(panels[1:], shown, colours(len(lines))[: len(shown)], strict=True):
             image = _correlations(panel, rows, line, colour)
         top.colorbar(image, ax=list(panels[1:]), label="correlation of student and teacher", shrink=0.9)
-        _trajectories(bottom, rows, lines[0])
+        if followed:
+            _trajectories(halves[1], rows, lines[0])
         return figure
 
 
@@ -60,6 +62,8 @@ def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
             axes.axhline(line.predicted_loss, color=colour, lw=0.8, ls="--")
     axes.set(xlabel="seed", ylabel="loss at the end", title="Where the seeds end (dashed: theory)")
     axes.xaxis.get_major_locator().set_params(integer=True)
+    if rows.sizes["seed"] == 1:
+        axes.set_xlim(rows["seed"].values[0] - 1, rows["seed"].values[0] + 1)
     values = rows["loss"].values
     if np.ptp(values) < 1e-6 * max(abs(values.max()), 1e-12):
         centre = values.mean()
@@ -113,4 +117,4 @@ def _trajectories(figure: Any, rows: xr.Dataset, line: Line) -> None:
         for j in range(u.shape[2]):
             right.semilogx(t, u[:, i, j], color=COLOURS[i % len(COLOURS)], lw=1.0, alpha=0.8)
     right.set(xlabel="time", ylabel="student-teacher correlations", ylim=(-1.05, 1.05))
-    right.set_title("one colour a student, one line a teacher", fontsize=9)
+    right.set_title("one colour per student, one line per teacher", fontsize=9)
