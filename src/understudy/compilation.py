@@ -22,7 +22,7 @@ def keep_compiled_programs() -> None:
     """
     import jax
 
-    if jax.config.jax_compilation_cache_dir:
+    if getattr(jax.config, "jax_compilation_cache_dir", None):
         return
     directory = cache_directory() / "compiled"
     try:

@@ -42,6 +42,16 @@ def test_a_split_saddle_leads_to_the_global_minimum_both_ways(teacher):
     assert all(d.distance > 0.1 for d in found)
 
 
+def test_points_that_a_symmetry_exchanges_share_a_name():
+    task = us.Population(us.Teacher.orthonormal(3), width=1)
+    catalogue = Catalogue(task)
+    names = [catalogue.name(us.TwoLayer([row], [1.0]), 2 / 3) for row in np.eye(3)]
+    assert float(task.loss(us.TwoLayer([[1.0, 0.0, 0.0]], [1.0]))) == pytest.approx(2 / 3, abs=1e-15)
+    assert names == ["new 1", "new 1, up to symmetry", "new 1, up to symmetry"]
+    other = us.TwoLayer([[0.5, 0.5, 0.0]], [1.0])
+    assert catalogue.name(other, float(task.loss(other))) == "new 2"
+
+
 @pytest.mark.thorough
 def test_functions_are_compared_and_named(teacher):
     grid, exact = on_grid(teacher, 2), us.Population(teacher, 2)

@@ -24,6 +24,9 @@ from understudy.tasks.task import Task
 _SAME_FUNCTION = 1e-6
 """Two functions are one if their mean squared distance is below this share of the larger of their losses."""
 
+_SAME_LOSS = 1e-9
+"""Relative difference of losses up to which two points may be one up to symmetry."""
+
 _PERFECT = 1e-18
 """Loss per mean squared target up to which a destination is a global minimum: rounding squared, with a reserve."""
 
@@ -55,7 +58,11 @@ class Destination:
 
 @dataclass
 class Catalogue:
-    """Names of functions: what is known, and what was met on the way (`new 1`, `new 2`, … in that order)."""
+    """Names of functions: what is known, and what was met on the way (`new 1`, `new 2`, … in that order).
+
+    A symmetry of the task can turn one point into another that computes another function, such as a copy of another teacher.
+    Such points have one loss and one Hessian spectrum, and share a name: `new 1, up to symmetry`.
+    """
 
     task: Task
     known: dict[str, Any] = field(default_factory=dict)
@@ -68,9 +75,27 @@ class Catalogue:
         for name, other in self.known.items():
             if self.task.function_distance(parameters, other) <= allowed:
                 return name
+        if prefix == "new" and (twin := self._equivalent(parameters, loss)) is not None:
+            return f"{twin}, up to symmetry"
         fresh = f"{prefix} {1 + sum(n.startswith(prefix) for n in self.known)}"
         self.known[fresh] = parameters
         return fresh
+
+    def _equivalent(self, parameters: Any, loss: float) -> str | None:
+        """The first known point with this loss and this Hessian spectrum, if there is one."""
+        for name, other in self.known.items():
+            try:
+                one, two = self.task.flatten(other), self.task.flatten(parameters)
+            except ValueError:  # a network of another width
+                continue
+            if abs(float(self.task.loss(one)) - loss) <= _SAME_LOSS * abs(loss):
+                first, second = self._spectrum(one), self._spectrum(two)
+                if np.abs(first - second).max() <= _SAME_FUNCTION * np.abs(first).max():
+                    return name
+        return None
+
+    def _spectrum(self, vector: Any) -> np.ndarray:
+        return np.linalg.eigvalsh(np.asarray(self.task.prepared(vector).hessian(vector)))
 
 
 def least_direction(task: Task, parameters: Any) -> tuple[float, Float[np.ndarray, " P"]]:
