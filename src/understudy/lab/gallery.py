@@ -39,12 +39,18 @@ GALLERY: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     (
         "A run to infinity",
-        "Softplus students can form a linear unit only at infinite norm: the loss falls for ever, ever more slowly.",
+        "Half of a split softplus neuron and its partner grow with opposite signs: the loss falls for ever, ever more "
+        "slowly. This one takes about a minute.",
         {
             "activation": "softplus",
             "teacher": {"kind": "angles", "angles": [0.0, 0.25 * math.pi, 0.75 * math.pi, 1.5 * math.pi]},
-            "students": 3,
-            "start": {"kind": "gaussian", "std": 0.5, "seed": 5},
+            "students": 4,
+            "start": {
+                "kind": "vectors",
+                "incoming": [[0.875, 0.362], [-0.13, -0.986], [-0.789, 0.605], [-0.752, -0.311]],
+                "outgoing": [1.98, 1.346, 1.346, -0.672],
+            },
+            "then": [{"split": 1, "share": 0.3}, {"push": 0, "sign": 1}],
         },
     ),
     (
