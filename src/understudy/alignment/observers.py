@@ -27,7 +27,7 @@ def observes_in_ball(
     across = np.stack([np.linalg.norm(w - along[:, [j]] * unit[j], axis=1) for j in range(len(v))], axis=1)
     inside = radius**2 - distance**2
     highest = along * distance + b[:, None] + np.sqrt(np.maximum(inside, 0.0)) * across
-    # The opposite of an observer has its maximum at zero: rounding is no observation.
+    # The opposite of an observer has its maximum at zero: rounding is not an observation.
     rounding = 8 * np.finfo(float).eps * (radius * np.linalg.norm(w, axis=1) + np.abs(b))
     return (inside > 0)[None, :] & (highest > rounding[:, None])
 

@@ -49,7 +49,7 @@ def view(network: Deep, inputs: Float[Array, "S d"], activation: str | Activatio
     """
     sigma = activations.get(activation)
     if not isinstance(sigma, PiecewiseLinear):
-        raise ValueError(f"The recursion is for piecewise linear activations, as relu; received {sigma.name!r}.")
+        raise ValueError(f"The recursion is for piecewise linear activations, such as relu; received {sigma.name!r}.")
     return _view(network, jnp.asarray(inputs, float), sigma)
 
 

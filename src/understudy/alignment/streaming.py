@@ -17,7 +17,7 @@ from understudy.alignment.correlations import normalised
 from understudy.networks import Deep
 
 BLOCK = 500
-"""Samples a block; the last block may be shorter."""
+"""Samples per block; the last block may be shorter."""
 
 
 class Reference(NamedTuple):

@@ -83,7 +83,7 @@ def reproduce(
     On Ctrl-C the page is written from what is finished, and the interrupt goes on to the caller.
 
     Args:
-        paper: the handle, as ``copy-average``.
+        paper: the handle, such as ``copy-average``.
         claim: one claim's id; all of them without it.
         full: at full scale rather than the quick one.
         out: the directory to write to; ``results/papers`` without it.

@@ -23,7 +23,7 @@ from understudy.theory.ranks import reduce_representation
 def reduce_by_covariance(
     network: TwoLayer | Deep, activation: str | Activation, inputs: ArrayLike, *, rcond: float = 1e-12
 ) -> Merged:
-    """A network with the same hidden covariances and outputs on the data, at most N(N+1) neurons a layer and no larger norm.
+    """A network with the same hidden covariances and outputs on the data, at most N(N+1) neurons per layer and no larger norm.
 
     Off the data its function is another one. `rcond` is where singular values of activations count as zero in the pseudo-inverses;
     the outputs are as exact as the activations of the layers are well conditioned, and the report says how exact.

@@ -55,7 +55,7 @@ def grow(
     options: FlowOptions | None = None,
     watch: Callable[[Stage], None] | None = None,
 ) -> list[Stage]:
-    """Grow a student from one neuron (or from `start`) to `width` neurons; one `Stage` a width.
+    """Grow a student from one neuron (or from `start`) to `width` neurons; one `Stage` per width.
 
     **Arguments**
 
@@ -76,7 +76,7 @@ def grow(
     if first.incoming.ndim != 2 or not first.width <= width:
         raise ValueError(f"grow goes from {first.width} neurons upward; received width={width}.")
     if not (np.isfinite(mu) and mu not in (0.0, 1.0)):
-        raise ValueError(f"A split at μ = {mu} leaves a silent neuron and a flat saddle; give another μ, as 0.5.")
+        raise ValueError(f"A split at μ = {mu} leaves a silent neuron and a flat saddle; give another μ, such as 0.5.")
     wide = Population(teacher, width)
     choose = averaging_neuron if choose is None else choose
     stages: list[Stage] = []

@@ -91,7 +91,7 @@ def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) ->
 
 
 def incoming_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
-    """Incoming vectors of a hidden layer, one row a neuron, with the bias as last entry for a `Deep` network."""
+    """Incoming vectors of a hidden layer, one row per neuron, with the bias as last entry for a `Deep` network."""
     hidden_width(network, layer)
     if isinstance(network, TwoLayer):
         return np.asarray(network.incoming)
@@ -99,7 +99,7 @@ def incoming_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
 
 
 def outgoing_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
-    """Outgoing weights of a hidden layer, one row a neuron."""
+    """Outgoing weights of a hidden layer, one row per neuron."""
     width = hidden_width(network, layer)
     if isinstance(network, TwoLayer):
         return np.asarray(network.outgoing).reshape(width, -1)
@@ -107,7 +107,7 @@ def outgoing_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
 
 
 def _rebuilt(network: Network, groups: list[list[int]], layer: int) -> Network:
-    """The network with one neuron a group: the first one's incoming vector, the sum of outgoing weights."""
+    """The network with one neuron per group: the first one's incoming vector, the sum of outgoing weights."""
     first = np.array([group[0] for group in groups])
     members = np.zeros((len(groups), hidden_width(network, layer)))
     for row, group in enumerate(groups):

@@ -100,7 +100,7 @@ def merge(
     **Arguments**
 
     - `network`: one `TwoLayer` (any number of outputs) or `Deep` network; neurons that are in no group keep their weights as they are.
-    - `activation`: homogeneous, as relu, abs, linear or quadratic.
+    - `activation`: homogeneous, such as relu, abs, linear or quadratic.
     - `inputs`: (N, d) data. Without them neurons are compared by their weights, and the function is kept everywhere; with
       them they are compared by their activations on these inputs, and the outputs are kept there only.
     - `tolerance`: neurons are aligned if the unit vectors of their weights (or activations) are at most this far apart. At the default

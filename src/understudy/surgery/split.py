@@ -30,7 +30,7 @@ def split(network: Network, parts: Mapping[int, Sequence[float]], *, layer: int 
     - `parts`: for each neuron to be split, its coefficients μ, any real numbers that sum to one.
     - `layer`: which hidden layer of a `Deep` network, 0 being the first.
 
-    The parts of a neuron take its place, one after the other; `part_positions` tells where.
+    The parts of a neuron take its place, one after the other; `part_positions` returns where.
 
     >>> split(TwoLayer([[1.0, 2.0]], [4.0]), {0: [0.25, 0.75]}).outgoing.tolist()
     [1.0, 3.0]

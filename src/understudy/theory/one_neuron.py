@@ -107,7 +107,7 @@ def one_neuron(
       (Mehler's series makes that cheap; beyond 4/steepness quadrature takes seconds), 1000 for polynomials.
     - `closed_form`: whether erf may take the formulas r = 1/√(2k-1), a = k of Corollary 5.2 instead of the search.
 
-    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` tells it.
+    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` says it.
     Of equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` where there is
     none, as for gelu with k ≥ 2, whose loss falls forever as the norm grows.
 

@@ -55,7 +55,7 @@ def covariances(
 
 
 def generators(representation: Float[np.ndarray, "n N"], activation: str | Activation) -> Float[np.ndarray, "n D"]:
-    """The pairs (z zᵀ, σ(z)σ(z)ᵀ), upper triangles side by side, D = N(N+1), one row a neuron."""
+    """The pairs (z zᵀ, σ(z)σ(z)ᵀ), upper triangles side by side, D = N(N+1), one row per neuron."""
     z = np.asarray(representation, float)
     h = activations.activate(activation, z)
     i, j = np.triu_indices(z.shape[1])

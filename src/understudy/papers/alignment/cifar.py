@@ -199,7 +199,7 @@ def _draw(measurement: Measurement, figure: Any) -> None:
     right.set(
         xlabel="times the teacher's channels",
         ylabel="½ mean ‖f* - f‖² on test images",
-        title="Test loss, one point a seed",
+        title="Test loss, one point per seed",
         xscale="log",
     )
     right.set_xticks(data["overs"], [f"{o:g}" for o in data["overs"]])

@@ -25,7 +25,7 @@ def train_regularised(
     best: int | None = None,
     quasi_newton_iterations: int = 2000,
 ) -> list[Settled]:
-    """Minima of the regularised loss from random starts, one a seed, in the order of the seeds.
+    """Minima of the regularised loss from random starts, one per seed, in the order of the seeds.
 
     `best`: settle only this many runs, those with the least loss after Adam, the least first. Networks of more than `DENSE` parameters end
     with L-BFGS: their `residual` is the gradient norm there, which stays large where kinks are in the way, and their `iterations` is the
