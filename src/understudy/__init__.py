@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from understudy import dynamics as dynamics
     from understudy import experiments as experiments
     from understudy import gaussian as gaussian
+    from understudy import lab as lab
     from understudy import layers as layers
     from understudy import networks as networks
     from understudy import online as online
