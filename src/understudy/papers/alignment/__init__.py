@@ -10,6 +10,7 @@ from understudy.papers.alignment import (
     recovery,
     recursion,
     shapes,
+    turning,
     two_layer,
 )
 
@@ -27,4 +28,6 @@ CLAIMS = (
     recovery.RECOVERY,
     recovery.LOSS_CURVES,
     cifar.CLAIM,
+    turning.BOTH_LAYERS,
+    turning.NEAR_OPPOSITE,
 )

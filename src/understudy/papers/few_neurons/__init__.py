@@ -9,6 +9,7 @@ from understudy.papers.few_neurons import (
     multi_output,
     one_neuron,
     scenarios,
+    slips,
     splitting,
     toy_infinity,
 )
@@ -25,4 +26,6 @@ CLAIMS = (
     destinations.CLAIM,
     toy_infinity.CLAIM,
     growing.CLAIM,
+    slips.RELU_POINTS,
+    slips.SOFTPLUS_PROOF,
 )
