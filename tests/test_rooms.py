@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,8 @@ def test_a_room_imports_from_rooms_before_it(room):
         if name in ROOMS and name not in before
     }
     assert not wrong
+
+
+def test_the_architecture_page_lists_the_rooms_in_order():
+    page = (SOURCE.parent.parent / "docs" / "architecture.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == [room for room in ROOMS if room != "__main__"]
