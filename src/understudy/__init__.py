@@ -18,10 +18,12 @@ else:
 
 _HOMES = {
     "Empirical": "understudy.tasks",
+    "Loss": "understudy.tasks",
     "Online": "understudy.online",
     "Population": "understudy.tasks",
     "Regularised": "understudy.tasks",
     "Sphere": "understudy.tasks",
+    "Task": "understudy.tasks",
     "Teacher": "understudy.networks",
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
@@ -81,9 +83,11 @@ if TYPE_CHECKING:
     from understudy.networks import TwoLayer as TwoLayer
     from understudy.online import Online as Online
     from understudy.tasks import Empirical as Empirical
+    from understudy.tasks import Loss as Loss
     from understudy.tasks import Population as Population
     from understudy.tasks import Regularised as Regularised
     from understudy.tasks import Sphere as Sphere
+    from understudy.tasks import Task as Task
 
 
 def __getattr__(name: str) -> object:

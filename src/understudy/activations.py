@@ -162,7 +162,21 @@ def from_function(
             functions.append(_derivative(functions[-1]))
         return tuple(f(x) for f in functions)
 
+    _check_traceable(function, name)
     return Smooth(name, parity=parity, steepness=steepness, growth=growth, formula=formula)
+
+
+def _check_traceable(function: Callable[[Array], Array], name: str) -> None:
+    """Raise where an activation fails when it is made, and not deep inside of a loss."""
+    try:
+        found = jax.eval_shape(function, jax.ShapeDtypeStruct((3,), float))
+    except Exception as error:
+        raise ValueError(
+            f"The activation {name!r} cannot be traced by JAX: write it with jax.numpy instead of numpy or math, for example "
+            "jnp.sin instead of np.sin."
+        ) from error
+    if np.shape(found) != (3,):
+        raise ValueError(f"An activation acts on each entry; {name!r} maps shape (3,) to shape {np.shape(found)}.")
 
 
 def _derivative(function: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -91,7 +91,7 @@ def test_widening_keeps_function_and_norm():
 def test_certificates_refuse_kinks():
     task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (1,), penalty=0.1, bias=0.0)
     found = us.certify(task, jnp.zeros(2))
-    assert found.kind == "unconverged"
+    assert found.kind == "undecided"
     assert "kinks" in found.evidence[0]
 
 
@@ -108,7 +108,7 @@ def test_certificates_look_no_further_than_the_next_kink():
         ({"penalty": 0.0}, "penalty λ must be positive; received 0.0"),
         ({"bias": -1.0}, "bias β must be zero or positive"),
         ({"hidden": ()}, "At least one hidden layer"),
-        ({"cost": "hinge"}, "cost is 'squared', 'cross-entropy' or a function; received 'hinge'"),
+        ({"cost": "hinge"}, "cost is 'squared', 'cross-entropy', 'logistic' or a function; received 'hinge'"),
         ({"targets": Y[:3]}, "received shapes"),
         ({"weights": [1.0]}, "5 samples need 5 weights"),
     ],

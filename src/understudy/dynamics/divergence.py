@@ -47,7 +47,7 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None) -> Diverge
     At loose tolerances the last gradient is mostly the integrator's error in stiff directions. With `task` and kept
     snapshots the fall of the loss in the last decade is measured instead.
     """
-    if trajectory.ending == "polished" or len(trajectory.norms) < 4 * _DECADES // 2:
+    if trajectory.ending in ("polished", "settled") or len(trajectory.norms) < 4 * _DECADES // 2:
         return None
     times, norms = trajectory.norms.T
     end = times[-1]

@@ -6,6 +6,7 @@ Newton's method (see `jump`). Nothing else decides where a run ends.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,11 +17,20 @@ from jaxtyping import Array, Float, Int
 from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, large, rosenbrock
+from understudy.dynamics.landing import land
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.task import Task
 
 _NOISE = 10.0
 """How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small beside it."""
+
+_ROUNDED = 100.0
+"""How large, in absolute tolerances, the width is over which kinks |z| are rounded off. The error of a step, a few tolerances
+in z, must be small beside it: at 10 the gradient is noise, and runs take twenty times as many steps."""
+
+_AT_REST = 0.01
+"""Gradient norm of the rounded loss, beside the width of its kinks, at which a run is at rest. Further slopes are due to the
+rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow for ever."""
 
 _WINDOW = 16
 """Snapshots that one step may pass: only so many are looked at after each step."""
@@ -163,6 +173,8 @@ def follow(
 ) -> Iterator[tuple[int, Trajectory]]:
     """Follow the flow from every start; yields (index of the start, its trajectory) as runs end.
 
+    A loss with kinks (`task.kinked`) is followed in its smoothed form, and the end is moved onto the kinks; see `land`.
+
     **Arguments**
 
     - `watch(running lanes, steps so far, largest time)` is called between chunks of steps.
@@ -173,6 +185,12 @@ def follow(
     starts = np.asarray(starts, float)
     seeds, size = starts.shape
     count = lanes_for(size, seeds) if lanes is None else lanes
+    if task.kinked:
+        width = _ROUNDED * options.atol
+        rounded = replace(options, stop=max(options.stop, _AT_REST * width))
+        for index, run in follow(task.softened(width), starts, rounded, lanes=lanes, watch=watch, observe=observe):
+            yield index, land(task, run, width)
+        return
     with threadpool_limits(limits=1, user_api="blas"):
         if size > large.LARGE and lanes is None and observe is None and task.softened(_NOISE * options.atol).is_flat:
             yield from large.follow(task, starts, options, watch)

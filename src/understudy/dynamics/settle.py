@@ -120,15 +120,24 @@ def settle(
 
 
 def _settle_kinked(task: Task, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
-    """Down the smoothing `widths`, then Newton's method on the kinks, and again without dead neurons."""
+    """Down the smoothing `widths`, then onto the kinks."""
     for width in widths:
         point = _follow_smoothed(task, point, float(width))
-    ended = _ActiveSet(task, point, float(width)).run(iterations)
+    return settle_from(task, point, float(width), iterations=iterations)
+
+
+def settle_from(task: Task, vector: Float[Array, " P"] | np.ndarray, width: float, *, iterations: int = 60) -> Settled:
+    """From a minimum of the loss smoothed at ε = `width` onto the kinks beside it: Newton's method alone, without smoothing.
+
+    A second run leaves out dead neurons.
+    """
+    point = np.asarray(vector)
+    ended = _ActiveSet(task, point, width).run(iterations)
     # Dead neurons have no slopes to solve for: they are set to zero and left out, if the loss agrees.
     parameters, hidden = task.dead(jnp.asarray(ended.vector))
     if not parameters.any():
         return ended
-    without = _ActiveSet(task, np.where(parameters, 0.0, ended.vector), float(width))
+    without = _ActiveSet(task, np.where(parameters, 0.0, ended.vector), width)
     without.moving = ~parameters
     without.pinned = ended.pinned & ~hidden
     without.gates = np.where(hidden, 0.0, ended.gates)

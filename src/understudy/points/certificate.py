@@ -10,7 +10,9 @@ from jaxtyping import Array
 
 from understudy.points.case import Case, study
 from understudy.points.findings import Answer, judge, on_kink
+from understudy.points.kinks import one_sided_descent
 from understudy.points.matrix_free import lowest_eigenpairs
+from understudy.points.on_kinks import examine_kinks
 from understudy.points.surroundings import Rounding, Surroundings
 from understudy.points.verdict import Certificate as Certificate
 from understudy.points.verdict import Kind as Kind
@@ -63,9 +65,45 @@ def certify_in_span(
     """`certify` for a point of a task that was reduced, with `outside` directions left out (see `Reduction`)."""
     vector = task.flatten(parameters)
     task, vector = task.prepared(vector).chart(vector)
+    if task.kinked and task.size <= DENSE and task.kinks(vector):
+        return _on_kinks(task, np.asarray(vector), tolerance, diverging)
     if task.size > DENSE:
         return _matrix_free(task, vector, outside, tolerance, diverging)
     return _dense(task, np.asarray(vector), outside, tolerance, diverging)
+
+
+def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str | None) -> Certificate:
+    """The verdict where pre-activations are zero: from slopes and from curvatures along the kinks; see `on_kinks`."""
+    found = examine_kinks(task, vector, tolerance)
+    kind: Kind = "unconverged" if found.kind == "not stationary" else found.kind
+    words, values = [found.words], found.eigenvalues
+    if kind == "undecided":
+        around = Surroundings(task, vector)
+        if at_lower_bound(around) is not None:
+            kind = "minimum"
+            words.append("the loss is at its lower bound, to rounding: a global minimum")
+        elif (fall := one_sided_descent(around)) is not None:
+            kind = "unconverged"
+            words.append(f"it falls along a one-sided direction, with slope {fall.slope * around.unit:.1e}")
+    index, zeros = int(np.sum(values < -found.threshold)), int(np.sum(np.abs(values) <= found.threshold))
+    return Certificate(
+        kind="diverging" if diverging else kind,
+        loss=float(task.loss(vector)),
+        gradient_norm=found.residual,
+        newton_decrement=float("nan"),
+        least_eigenvalue=float(np.min(values, initial=np.inf)) if len(values) else float("nan"),
+        index=index,
+        zeros=zeros,
+        positives=len(values) - index - zeros,
+        threshold=found.threshold,
+        explained=min(found.flat, zeros),
+        unexplained=max(0, zeros - found.flat),
+        flat_dimension=min(found.flat, zeros) if kind == "minimum" else 0,
+        method="dense",
+        evidence=(*([diverging] if diverging else []), *words),
+        eigenvalues=values,
+        multiplicities=np.ones(len(values), int),
+    )
 
 
 def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:

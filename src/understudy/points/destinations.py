@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -101,10 +102,10 @@ class Catalogue:
 def least_direction(task: Task, parameters: Any) -> tuple[float, Float[np.ndarray, " P"]]:
     """The least eigenvalue of the Hessian and its unit eigenvector, signed so that its largest entry is positive."""
     vector = task.flatten(parameters)
-    prepared = task.prepared(vector)
-    hessian = np.asarray(prepared.hessian(vector))
+    local, origin = task.prepared(vector).chart(vector)
+    hessian = np.asarray(local.hessian(origin))
     values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-    direction = vectors[:, 0]
+    direction = np.asarray(jax.jvp(local.point, (origin,), (jnp.asarray(vectors[:, 0]),))[1])
     return float(values[0]), direction * np.sign(direction[np.argmax(np.abs(direction))])
 
 
@@ -134,7 +135,10 @@ def follow_pushes(
         )
     catalogue = Catalogue(task) if catalogue is None else catalogue
     starts = [np.asarray(task.flatten(p)) for p in points]
-    pushed = np.stack([v + s * size * np.asarray(d) for v, d in zip(starts, directions, strict=True) for s in (1, -1)])
+    pushes = [
+        (jnp.asarray(v), s * size * jnp.asarray(d)) for v, d in zip(starts, directions, strict=True) for s in (1, -1)
+    ]
+    pushed = np.stack([np.asarray(task.retract(point, step)) for point, step in pushes])
     ended: dict[int, Trajectory] = {}
     # One at a time: runs to infinity take twenty times as many steps as the others, and finer quadrature.
     for index, trajectory in follow(task, pushed, options, lanes=1):
@@ -165,7 +169,7 @@ def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
 
     On a line of minima no jump is justified, and the flow leaves errors of 1e-14 / (least curvature) across it.
     """
-    if end.ending == "polished":
+    if end.ending in ("polished", "settled"):
         return end.vector, end.loss
     prepared = task.prepared(jnp.asarray(end.vector))
     vector, residual = nearest_critical(prepared, end.vector, steps=20)

@@ -1,6 +1,7 @@
 """The loss on finite data, for any network that is a pytree and any twice-differentiable cost."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -12,20 +13,15 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from understudy import activations
-from understudy.activations import Activation
-from understudy.networks import Deep, TwoLayer
-from understudy.tasks import split_terms
+from understudy.activations import Activation, PiecewiseLinear
+from understudy.networks import Deep, Teacher, TwoLayer
+from understudy.tasks import costs, probing, split_terms
 from understudy.tasks import starts as drawing
 from understudy.tasks import two_layer_samples as samples
+from understudy.tasks.costs import Cost
+from understudy.tasks.costs import squared as squared
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.task import Evaluation, Task
-
-Cost = Callable[[Array, Array], Array]
-
-
-def squared(prediction: Array, target: Array) -> Array:
-    """Σ_o (f_o - y_o)², without a factor ½."""
-    return jnp.sum((prediction - target) ** 2)
 
 
 class Empirical(Task):
@@ -34,12 +30,20 @@ class Empirical(Task):
     **Arguments**
 
     - `network`: an example of the parameters, callable as `network(x, activation)` (`TwoLayer`, `Deep`, or your own
-      Equinox module); only its structure is used.
+      Equinox module); only its structure is used. Its floating-point arrays are trained, everything else is kept.
     - `inputs` (N, d), `targets` (N,) or (N, m), `weights` (N,): the data; quadrature nodes and weights work too.
-    - `cost(prediction, target)`: the cost of one sample, twice differentiable; the squared distance unless given.
+    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"` (targets: class labels 0, 1, … (N,) or probabilities),
+      `"logistic"` (targets: 0 and 1, or ±1), or a twice differentiable function of one prediction and its target.
 
     For `TwoLayer` networks gradient and Hessian are written out (see `two_layer_samples`); for others they come from
     automatic differentiation. The flat vector has the arrays of the network one after another, as JAX orders them.
+
+    With a kinked activation (ReLU, abs) the loss has kinks where a pre-activation is zero on a sample. They are known for
+    every network that applies the activation it is given outside of its own `vmap`, `scan` and `jit` (see `kinks`).
+
+    >>> task = Empirical(TwoLayer([[0.0]], [0.0]), [[1.0], [2.0]], [1.0, -1.0], activation="tanh")
+    >>> float(task.loss(TwoLayer([[0.0]], [0.0])))
+    1.0
     """
 
     inputs: Float[Array, "N d"]
@@ -50,6 +54,7 @@ class Empirical(Task):
     unravel: Callable[[Array], Any] = eqx.field(static=True)
     length: int = eqx.field(static=True)
     network_type: type = eqx.field(static=True)
+    hidden_count: int | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -58,27 +63,27 @@ class Empirical(Task):
         targets: ArrayLike,
         *,
         activation: str | Activation,
-        cost: Cost = squared,
+        cost: str | Cost = "squared",
         weights: ArrayLike | None = None,
     ):
-        x, y = np.asarray(inputs, float), np.asarray(targets, float)
-        if x.ndim != 2 or len(x) == 0 or len(y) != len(x):
+        x, y = np.asarray(inputs, float), np.asarray(targets)
+        if x.ndim != 2 or len(x) == 0 or np.shape(y)[:1] != (len(x),):
             raise ValueError(
                 f"Data are inputs (N, d) with N ≥ 1 and as many targets; received shapes {x.shape} and {y.shape}."
             )
-        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(np.asarray(y, float)))):
             raise ValueError("Inputs and targets must be finite; received NaN or infinite entries.")
         p = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, float)
         if p.shape != (len(x),):
             raise ValueError(f"{len(x)} samples need {len(x)} weights; received shape {p.shape}.")
-        self.inputs, self.targets, self.weights = jnp.asarray(x), jnp.asarray(y), jnp.asarray(p)
-        self.activation, self.cost = activations.get(activation), cost
-        vector, self.unravel = ravel_pytree(network)
-        self.length = vector.shape[0]
+        self.inputs, self.weights = jnp.asarray(x), jnp.asarray(p)
+        self.activation, self.cost = activations.get(activation), costs.get(cost)
+        self.length, self.unravel = _ravelled(network)
         self.network_type = type(network)
-        output = np.shape(jax.eval_shape(lambda n: n(self.inputs, self.activation), network))
-        if output != y.shape:
-            raise ValueError(f"The network's outputs have shape {output} where the targets have {y.shape}.")
+        output = _output_shape(network, self.inputs, self.activation)
+        self.targets = jnp.asarray(costs.targets_for(self.cost, y, output))
+        smooth = self.activation.smoothness > 0
+        self.hidden_count = 0 if smooth else probing.count_hidden(network, self.inputs, self.activation)
 
     @property
     def size(self) -> int:
@@ -91,18 +96,21 @@ class Empirical(Task):
 
         A two-layer network is drawn as by `Population`: the same seed gives the same student.
         """
-        example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
+        shapes = [leaf.shape for leaf in self._shapes()]
         if self.is_two_layer:
-            n, d = example.incoming.shape
-            w, a = drawing.two_layer(seeds, n, d, example.outgoing.shape[1:], init, init_std)
+            (n, d), outgoing = shapes
+            w, a = drawing.two_layer(seeds, n, d, outgoing[1:], init, init_std)
             return jnp.asarray(np.concatenate([w.reshape(len(w), -1), a.reshape(len(a), -1)], axis=1))
         drawing.check_init(init, init_std)
         if init == "gaussian":
             return super().starts(seeds, init, init_std)
-        shapes = [leaf.shape for leaf in jax.tree.leaves(example)]
         return jnp.asarray(np.stack([drawing.glorot(seed, shapes) for seed in drawing.seed_numbers(seeds)]))
 
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        if self.is_two_layer and isinstance(parameters, (tuple, list)) and np.ndim(parameters[0]) >= 2:
+            parameters = TwoLayer(*parameters)
+        if isinstance(parameters, (tuple, list)):
+            parameters = np.asarray(parameters, float)
         if not isinstance(parameters, (np.ndarray, jax.Array)):
             parameters = self._ravel(parameters)
         if parameters.ndim not in (1, 2) or parameters.shape[-1] != self.length:
@@ -114,19 +122,21 @@ class Empirical(Task):
 
     def _ravel(self, network: Any) -> Array:
         """A network as a flat vector; a network with one more axis in front of every array is a batch."""
-        example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
-        ranks = [
-            jnp.ndim(x) - len(y.shape) for x, y in zip(jax.tree.leaves(network), jax.tree.leaves(example), strict=False)
-        ]
+        trained = eqx.filter(network, eqx.is_inexact_array)
+        ranks = [jnp.ndim(x) - len(y.shape) for x, y in zip(jax.tree.leaves(trained), self._shapes(), strict=False)]
         ravel = lambda n: ravel_pytree(n)[0]  # noqa: E731
-        return jax.vmap(ravel)(network) if ranks and set(ranks) == {1} else ravel(network)
+        return jax.vmap(ravel)(trained) if ranks and set(ranks) == {1} else ravel(trained)
+
+    def _shapes(self) -> list[jax.ShapeDtypeStruct]:
+        """Shapes of the trained arrays, in the order of the flat vector."""
+        example = eqx.filter_eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), jnp.float64))
+        return [leaf for leaf in jax.tree.leaves(example) if isinstance(leaf, jax.ShapeDtypeStruct)]
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
-        return self.unravel(vector) if vector.ndim == 1 else jax.vmap(self.unravel)(vector)
+        return self.unravel(vector) if vector.ndim == 1 else eqx.filter_vmap(self.unravel)(vector)
 
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
-        outputs = self.unravel(vector)(self.inputs, self.activation)
-        return self.weights @ jax.vmap(self.cost)(outputs, self.targets)
+        return self._mean_cost(self.unravel(vector)(self.inputs, self.activation))
 
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         if not self.is_two_layer:
@@ -151,13 +161,69 @@ class Empirical(Task):
 
     @property
     def lower_bound(self) -> float:
-        """Zero for squared costs with weights ≥ 0; nothing is known about other costs."""
-        return 0.0 if self.cost is squared and bool(np.all(np.asarray(self.weights) >= 0)) else -np.inf
+        """Zero for the named costs with weights ≥ 0; nothing is known about other costs."""
+        return 0.0 if costs.is_bounded(self.cost) and bool(np.all(np.asarray(self.weights) >= 0)) else -np.inf
 
     @property
     def target_scale(self) -> float:
         """Σ_s p_s ‖y_s‖²."""
         return float(self.weights @ jnp.sum(self.targets.reshape(len(self.targets), -1) ** 2, axis=1))
+
+    def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
+        """Rescalings of each hidden neuron of a `TwoLayer` or `Deep` network, if the activation is homogeneous."""
+        degree = self.activation.homogeneity
+        if degree is None or self.network_type not in (TwoLayer, Deep):
+            return jnp.zeros((0, self.size))
+        network = self.unravel(vector)
+        layers = 1 if self.is_two_layer else network.depth - 1
+        tangents = [
+            ravel_pytree(_rescaling(network, layer, neuron, degree))[0]
+            for layer in range(layers)
+            for neuron in range(network.width if self.is_two_layer else len(network.biases[layer]))
+        ]
+        return jnp.stack(tangents) if tangents else jnp.zeros((0, self.size))
+
+    # -- kinks --------------------------------------------------------------------------------------------------------
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the loss has kinks at zero pre-activations, and these can be seen."""
+        return bool(self.hidden_count) and isinstance(self.activation, PiecewiseLinear)
+
+    def kinks(self, parameters: Any) -> list[str]:
+        if self.activation.smoothness == 0 and not self.kinked:
+            return [
+                f"{self.activation.name} has kinks, and the pre-activations of {self.network_type.__name__} cannot be seen: "
+                "the loss may have a kink here"
+            ]
+        return super().kinks(parameters)
+
+    def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
+        if not self.kinked:
+            return jnp.zeros(0)
+        return probing.hidden_values(self.unravel(vector), self.inputs, self.activation)
+
+    def gated_value(
+        self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
+    ) -> Float[Array, ""]:
+        return self._mean_cost(self._gated(vector, gates, offsets)[0]) if self.kinked else self.value(vector)
+
+    def gated_hidden(self, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " H"]:
+        return self._gated(vector, gates, None)[1] if self.kinked else jnp.zeros(0)
+
+    def _gated(self, vector: Array, gates: Array, offsets: Array | None) -> tuple[Array, Array]:
+        assert isinstance(self.activation, PiecewiseLinear)
+        return probing.gated(self.unravel(vector), self.inputs, self.activation, gates, offsets)
+
+    def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
+        if not isinstance(self.activation, PiecewiseLinear) or not self.kinked:
+            return self.value(vector)
+        return self._mean_cost(probing.smoothed(self.unravel(vector), self.inputs, self.activation, width))
+
+    def _mean_cost(self, outputs: Float[Array, "N *m"]) -> Float[Array, ""]:
+        return self.weights @ jax.vmap(self.cost)(outputs, self.targets)
+
+    # -- meaning ------------------------------------------------------------------------------------------------------
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
         if not self.is_two_layer:
@@ -166,11 +232,12 @@ class Empirical(Task):
         places = [np.asarray(x) for x in self._weights(jnp.arange(self.length, dtype=float))]
         return Neurons(w, a, np.concatenate(places, axis=1).astype(int), self.activation)
 
-    def describe(self, vectors: np.ndarray) -> Described:
+    def describe(self, vectors: np.ndarray, teacher: Teacher | None = None) -> Described:
         if not self.is_two_layer:
             return {}
         networks = jax.vmap(self.unravel)(jnp.asarray(vectors))
-        return describe_neurons(np.asarray(networks.incoming), np.asarray(networks.outgoing))
+        v = None if teacher is None else np.asarray(teacher.incoming)
+        return describe_neurons(np.asarray(networks.incoming), np.asarray(networks.outgoing), v)
 
     def function_distance(self, first: Any, second: Any) -> float:
         """Σ_s p_s ‖f(x_s) - g(x_s)‖² of two networks of any kind."""
@@ -204,6 +271,61 @@ class Empirical(Task):
         return samples.Costs(jnp.sum(error**2, axis=1), 2 * error, curvature)
 
 
+_BLOCK = 4096
+"""Samples that are sent through a network at once where only outputs are needed."""
+
+
+def _outputs(network: Any, inputs: Array, activation: Activation) -> Array:
+    blocks = [inputs[i : i + _BLOCK] for i in range(0, len(inputs), _BLOCK)]
+    return jnp.concatenate([_block(network, block, activation) for block in blocks])
+
+
 @eqx.filter_jit
-def _outputs(network: Any, inputs: Array, activation: Any) -> Array:
-    return jax.lax.map(lambda x: network(x, activation), inputs, batch_size=4096)
+def _block(network: Any, inputs: Array, activation: Activation) -> Array:
+    return network(inputs, activation)
+
+
+def _rescaling(network: Any, layer: int, neuron: int, degree: int) -> Any:
+    """The direction in which one neuron's incoming weights grow and its outgoing ones shrink, the function staying the same."""
+    still = jax.tree.map(jnp.zeros_like, network)
+    if isinstance(network, TwoLayer):
+        incoming = still.incoming.at[neuron].set(network.incoming[neuron])
+        return TwoLayer(incoming, still.outgoing.at[neuron].set(-degree * network.outgoing[neuron]))
+    weights, biases = list(still.weights), list(still.biases)
+    weights[layer] = weights[layer].at[neuron].set(network.weights[layer][neuron])
+    biases[layer] = biases[layer].at[neuron].set(network.biases[layer][neuron])
+    weights[layer + 1] = weights[layer + 1].at[:, neuron].set(-degree * network.weights[layer + 1][:, neuron])
+    return Deep(tuple(weights), tuple(biases))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rebuild:
+    """From a flat vector to a network of which only some leaves are trained."""
+
+    unravel: Callable[[Array], Any]
+    rest: Any
+
+    def __call__(self, vector: Array) -> Any:
+        return eqx.combine(self.unravel(vector), self.rest)
+
+
+def _ravelled(network: Any) -> tuple[int, Callable[[Array], Any]]:
+    """Number of trained parameters, and the way from a flat vector of them to a network."""
+    trained, rest = eqx.partition(network, eqx.is_inexact_array)
+    vector, unravel = ravel_pytree(trained)
+    if vector.shape[0] == 0:
+        raise ValueError(f"The network has no floating-point arrays to train; received {type(network).__name__}.")
+    return vector.shape[0], _Rebuild(unravel, rest) if jax.tree.leaves(rest) else unravel
+
+
+def _output_shape(network: Any, inputs: Array, activation: Activation) -> tuple[int, ...]:
+    """Shape of the network's outputs for these inputs."""
+    wanted = {TwoLayer: lambda: network.dim, Deep: lambda: network.weights[0].shape[1]}.get(type(network))
+    if wanted is not None and wanted() != inputs.shape[1]:
+        raise ValueError(f"The network takes inputs of dimension {wanted()}; received dimension {inputs.shape[1]}.")
+    try:
+        return eqx.filter_eval_shape(lambda n, x: n(x, activation), network, inputs).shape
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"The network cannot be called as network(x, activation) with x of shape {inputs.shape}: {error}"
+        ) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +16,10 @@ from understudy import activations
 from understudy.activations import Activation
 from understudy.networks import Teacher, TwoLayer
 from understudy.tasks.empirical import Empirical
+from understudy.tasks.neurons import Described, Neurons
+from understudy.tasks.population import Population
+from understudy.tasks.structure import Structure
+from understudy.tasks.task import Evaluation, Task
 
 LARGEST_DIM = 3
 """Beyond it a grid has millions of nodes; use `Population`."""
@@ -46,14 +52,16 @@ def gaussian_grid(dim: int, spacing: float = 0.5, radius: float = _RADIUS) -> tu
     return nodes, weights / weights.sum()
 
 
-class Grid(Empirical):
+class Grid(Task):
     """The population loss in up to three dimensions as a weighted sum over a lattice; made by `on_grid`.
 
-    Unless the spacing was given, the lattice is chosen for the largest norm seen (`prepared`): a run whose neurons become
-    steep goes on with a finer one.
+    `samples` is that sum. Unless the spacing was given, the lattice is chosen for the largest norm seen (`prepared`): a run
+    whose neurons become steep goes on with a finer one.
     """
 
     teacher: Teacher
+    samples: Empirical
+    width: int = eqx.field(static=True)
     spacing: float = eqx.field(static=True)
     fixed: bool = eqx.field(static=True)
 
@@ -61,13 +69,37 @@ class Grid(Empirical):
         nodes, weights = gaussian_grid(teacher.dim, spacing)
         targets = np.asarray(teacher.network(jnp.asarray(nodes), teacher.activation))
         example = TwoLayer(np.zeros((width, teacher.dim)), np.zeros((width, *teacher.outgoing.shape[1:])))
-        super().__init__(example, nodes, targets, activation=activation or teacher.activation, weights=weights)
-        self.teacher, self.spacing, self.fixed = teacher, spacing, fixed
+        self.samples = Empirical(example, nodes, targets, activation=activation or teacher.activation, weights=weights)
+        self.teacher, self.width, self.spacing, self.fixed = teacher, width, spacing, fixed
 
     @property
-    def width(self) -> int:
-        """Number n of student neurons."""
-        return self.length // (self.teacher.dim + math.prod(self.teacher.outgoing.shape[1:]))
+    def size(self) -> int:
+        return self.samples.size
+
+    @property
+    def activation(self) -> Activation:
+        """The students' activation."""
+        return self.samples.activation
+
+    def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        return self.samples.flatten(parameters)
+
+    def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
+        return self.samples.unflatten(vector)
+
+    def starts(
+        self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
+    ) -> Float[Array, "seeds P"]:
+        return self.samples.starts(seeds, init, init_std)
+
+    def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        return self.samples.value(vector)
+
+    def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        return self.samples.value_and_gradient(vector)
+
+    def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
+        return self.samples.evaluate(vector)
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> Grid:
         """The same loss on a lattice fine enough for these students."""
@@ -77,6 +109,54 @@ class Grid(Empirical):
         largest = float(jnp.max(jnp.linalg.norm(rows, axis=1))) * self.activation.steepness
         needed = _spacing_for(largest)
         return self if needed >= self.spacing else Grid(self.teacher, self.width, self.activation, needed, False)
+
+    @property
+    def lower_bound(self) -> float:
+        return self.samples.lower_bound
+
+    @property
+    def target_scale(self) -> float:
+        return self.samples.target_scale
+
+    # Kinks on the nodes are those of the lattice, not of the population loss: but the lattice is what is minimised.
+
+    @property
+    def kinked(self) -> bool:
+        return self.samples.kinked
+
+    def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
+        return self.samples.hidden_values(vector)
+
+    def gated_value(
+        self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
+    ) -> Float[Array, ""]:
+        return self.samples.gated_value(vector, gates, offsets)
+
+    def gated_hidden(self, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " H"]:
+        return self.samples.gated_hidden(vector, gates)
+
+    def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
+        return self.samples.smoothed_value(vector, width)
+
+    def structure(self, parameters: Any) -> Structure:
+        """As under the population loss; see `Population.structure`."""
+        network = self.unflatten(self.flatten(parameters))
+        return Population(self.teacher, self.width, activation=self.activation).structure(network)
+
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
+        return self.samples.neurons(vector)
+
+    def describe(self, vectors: np.ndarray) -> Described:
+        return self.samples.describe(vectors, self.teacher)
+
+    def function_distance(self, first: Any, second: Any) -> float:
+        return self.samples.function_distance(first, second)
+
+    def for_network(self, network: Any) -> Task:
+        return self.samples.for_network(network)
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        return self.samples.split_terms(parameters, neuron, layer)
 
 
 def on_grid(

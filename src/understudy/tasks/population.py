@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -45,7 +45,7 @@ class Population(Task):
 
     - `teacher`: a `Teacher`; `width`: number n of student neurons.
     - `activation`: the student's, the teacher's unless given.
-    - `outgoing`: `"trained"`, or the fixed outgoing weights (a number for all; 1 makes a soft committee machine).
+    - `outgoing`: `"trained"`; `"fixed"` for weights 1 (a soft committee machine); or the fixed weights, a number for all.
     - `covariance`: Σ, the identity unless given.
 
     With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero
@@ -109,7 +109,10 @@ class Population(Task):
         per_neuron = self.dim + (math.prod(self.outputs) if self.trains_outgoing else 0)
         return self.width * per_neuron
 
-    def flatten(self, parameters: TwoLayer | ArrayLike) -> Float[Array, "*batch P"]:
+    def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
+        """A `TwoLayer`, a pair (incoming, outgoing), a flat vector, or a batch of one of these, as a flat vector."""
+        if isinstance(parameters, (tuple, list)) and len(parameters) == 2 and np.ndim(parameters[0]) >= 2:
+            parameters = TwoLayer(*parameters)
         if not isinstance(parameters, TwoLayer):
             return self._checked_vector(parameters)
         w, a = parameters.incoming, parameters.outgoing
@@ -361,7 +364,7 @@ class Population(Task):
             return unreduced(self, vectors)
         small, network, span = self.in_span(self.unflatten(vectors))
 
-        def lift(vector: Float[Array, " Q"], position: int | None = None) -> Float[Array, " P"]:
+        def lift(vector: Any, position: int | None = None) -> Float[Array, " P"]:
             inside = small.unflatten(jnp.asarray(vector))
             return self.flatten(TwoLayer(span.lift(inside.incoming, position), inside.outgoing))
 
@@ -565,9 +568,11 @@ def _resolution(scale: float) -> float:
 
 def _fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ...]) -> Array | None:
     if isinstance(outgoing, str):
-        if outgoing != "trained":
-            raise ValueError(f"outgoing is 'trained' or the fixed weights themselves; received {outgoing!r}.")
-        return None
+        if outgoing not in ("trained", "fixed"):
+            raise ValueError(f"outgoing is 'trained', 'fixed' or the fixed weights themselves; received {outgoing!r}.")
+        if outgoing == "trained":
+            return None
+        outgoing = 1.0
     weights = np.asarray(outgoing, float)
     try:
         weights = np.broadcast_to(weights, (width, *outputs))

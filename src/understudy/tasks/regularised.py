@@ -17,19 +17,14 @@ from jaxtyping import Array, Float
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
 from understudy.networks import Deep
+from understudy.tasks import costs
 from understudy.tasks import starts as drawing
-from understudy.tasks.empirical import Cost, squared
+from understudy.tasks.costs import COSTS as COSTS
+from understudy.tasks.costs import Cost
+from understudy.tasks.costs import cross_entropy as cross_entropy
 from understudy.tasks.task import Task
 
 Weights = tuple[Float[Array, "*batch _ _"], ...]
-
-
-def cross_entropy(prediction: Array, target: Array) -> Array:
-    """log Σ_o exp f_o - Σ_o y_o f_o for one sample; `target` holds probabilities (one-hot for a class)."""
-    return jax.nn.logsumexp(prediction) - jnp.dot(target, prediction)
-
-
-COSTS: dict[str, Cost] = {"squared": squared, "cross-entropy": cross_entropy}
 
 
 class Regularised(Task):
@@ -37,11 +32,12 @@ class Regularised(Task):
 
     **Arguments**
 
-    - `inputs` (N, n_0), `targets` (N, n_L): the data; targets of the cross-entropy may be class labels (N,).
+    - `inputs` (N, n_0), `targets` (N, n_L): the data; targets of the cross-entropy may be class labels 0, 1, … (N,).
     - `hidden`: widths n_1 … n_{L-1} of the hidden layers.
     - `penalty`: λ > 0.
     - `bias`: β, the constant row of every activation. With β = 0 the weight matrices have no column for it.
-    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"`, or a convex function of one prediction and target.
+    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"`, `"logistic"`, or a convex function of one prediction and
+      target.
 
     Parameters are the tuple (W_1, …, W_L), W_ℓ of shape (n_ℓ, n_{ℓ-1} + 1), the last column multiplying β.
 
@@ -74,11 +70,10 @@ class Regularised(Task):
         weights: Any = None,
     ):
         x = np.asarray(inputs, float)
-        if isinstance(cost, str) and cost not in COSTS:
-            raise ValueError(f"cost is 'squared', 'cross-entropy' or a function; received {cost!r}.")
+        self.cost = costs.get(cost)
         y = np.asarray(targets)
         if y.ndim == 1:
-            y = _one_hot(y) if cost == "cross-entropy" else y[:, None]
+            y = _one_hot(y) if self.cost is cross_entropy else y[:, None]
         y = np.asarray(y, float)
         if x.ndim != 2 or y.ndim != 2 or len(x) == 0 or len(x) != len(y):
             raise ValueError(
@@ -86,6 +81,7 @@ class Regularised(Task):
             )
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
             raise ValueError("Inputs and targets must be finite; received NaN or infinite entries.")
+        y = costs.targets_for(self.cost, y, y.shape)
         if not hidden or any(int(n) < 1 for n in hidden):
             raise ValueError(f"At least one hidden layer of at least one neuron is needed; received {tuple(hidden)}.")
         if not (np.isfinite(penalty) and penalty > 0):
@@ -101,7 +97,6 @@ class Regularised(Task):
         self.penalty, self.bias = float(penalty), float(bias)
         self.widths = (x.shape[1], *(int(n) for n in hidden), y.shape[1])
         self.activation = activations.get(activation)
-        self.cost = COSTS[cost] if isinstance(cost, str) else cost
 
     @property
     def depth(self) -> int:
@@ -241,22 +236,6 @@ class Regularised(Task):
             hidden.append(np.repeat(gone, self.samples))
         return np.concatenate([m.ravel() for m in masks]), np.concatenate(hidden)
 
-    def kinks(self, parameters: Any) -> list[str]:
-        if not self.kinked:
-            return []
-        hidden = np.abs(np.asarray(self.hidden_values(self.flatten(parameters))))
-        zero = int(np.sum(hidden <= 1e-12 * max(hidden.max(), 1e-300)))
-        return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
-
-    def kink_distance(self, vector: Float[Array, " P"] | np.ndarray) -> float:
-        """How far it is, to first order, to where a hidden pre-activation is zero."""
-        if not self.kinked:
-            return np.inf
-        slopes = np.asarray(jax.jacfwd(self.hidden_values)(jnp.asarray(vector)))
-        hidden = np.asarray(self.hidden_values(jnp.asarray(vector)))
-        lengths = np.linalg.norm(slopes, axis=1)
-        return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
-
     def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
         """The loss with |z| replaced by √(z² + width²) in every hidden neuron."""
         active, output = self.entry, self.entry
@@ -271,7 +250,7 @@ class Regularised(Task):
     @property
     def lower_bound(self) -> float:
         """Zero for the named costs, which are not negative; nothing is known about others."""
-        return 0.0 if self.cost in COSTS.values() else -np.inf
+        return 0.0 if costs.is_bounded(self.cost) else -np.inf
 
     @property
     def target_scale(self) -> float:
@@ -347,5 +326,4 @@ class Regularised(Task):
 
 
 def _one_hot(labels: np.ndarray) -> np.ndarray:
-    classes = np.unique(labels)
-    return (labels[:, None] == classes[None, :]).astype(float)
+    return np.eye(costs.class_count(labels))[labels.astype(int)]

@@ -1,7 +1,7 @@
 """Students and teachers on the unit sphere with one Hermite polynomial as activation."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -227,6 +227,9 @@ class Sphere(Task):
         local = SphereChart(self, vector.reshape(self.width, self.dim))
         return local, jnp.zeros(local.size)
 
+    def retract(self, vector: Float[Array, " P"], step: Float[Array, " P"]) -> Float[Array, " P"]:
+        return self._rows(vector + step)[0].ravel()
+
     # -- relatives ----------------------------------------------------------------------------------------------------
 
     @property
@@ -245,7 +248,7 @@ class Sphere(Task):
         task = eqx.tree_at(lambda t: t.teacher, self, reduced.teacher)
         rows = small.incoming / jnp.linalg.norm(small.incoming, axis=-1, keepdims=True)
 
-        def lift(vector: Float[Array, " Q"], position: int | None = None) -> Float[Array, " P"]:
+        def lift(vector: Any, position: int | None = None) -> Float[Array, " P"]:
             lifted = span.lift(task.unflatten(jnp.asarray(vector)).incoming, position)
             return (lifted / jnp.linalg.norm(lifted, axis=1, keepdims=True)).ravel()
 

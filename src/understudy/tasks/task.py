@@ -129,6 +129,10 @@ class Task(eqx.Module):
         """The parameters that coordinates of a chart stand for."""
         return local
 
+    def retract(self, vector: Float[Array, " P"], step: Float[Array, " P"]) -> Float[Array, " P"]:
+        """The point that a step in flat parameters leads to: θ + step, brought back to a curved parameter space."""
+        return vector + step
+
     def slope(self, local: Float[Array, " Q"]) -> Float[Array, " Q"]:
         """-dq/dt along the gradient flow, in the coordinates q of a chart."""
         return self.value_and_gradient(local)[1]
@@ -182,15 +186,24 @@ class Task(eqx.Module):
 
     def kinks(self, parameters: Any) -> list[str]:
         """Why the loss has no gradient or no Hessian at a point, in words; empty where it has both."""
-        return []
+        if not self.kinked:
+            return []
+        hidden = np.abs(np.asarray(self.hidden_values(self.flatten(parameters))))
+        zero = int(np.sum(hidden <= ON_KINK * max(hidden.max(initial=0.0), 1e-300)))
+        return [f"{zero} hidden pre-activations are zero, where the loss has kinks: see settle"] if zero else []
 
     def kink_distance(self, vector: Float[Array, " P"] | np.ndarray) -> float:
         """Distance to the nearest kink, to first order, or inf where none is known."""
-        return np.inf
+        if not self.kinked:
+            return np.inf
+        hidden, lengths = (np.asarray(x) for x in _hidden_and_slopes(self, jnp.asarray(vector)))
+        return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
 
     def softened(self, noise: float) -> "Task":
         """A task for integrators: this one with kinks that the flow would run into rounded off at the scale `noise`."""
-        return self
+        from understudy.tasks.smoothed import Smoothed  # a task itself
+
+        return Smoothed(self, noise) if self.kinked else self
 
     def order_problem(self) -> OrderProblem:
         """The task in overlaps of students and teachers, for the equations of one-pass SGD; see `understudy.online`."""
@@ -265,6 +278,9 @@ class Task(eqx.Module):
         return _batched(_hessian, self.prepared(vector), vector)
 
 
+ON_KINK = 1e-12
+"""A z is zero up to this share of the largest one: rounding, with a reserve."""
+
 DENSE_LIMIT = 12_000
 """Largest P for which a dense Hessian is built (1.2 GB); beyond it, reduce the task or go matrix-free."""
 
@@ -294,3 +310,14 @@ def _gradient(task: Task, vector: Array) -> Array:
 @eqx.filter_jit
 def _hessian(task: Task, vector: Array) -> Array:
     return task.evaluate(vector).hessian
+
+
+@eqx.filter_jit
+def _hidden_and_slopes(task: Task, vector: Array) -> tuple[Array, Array]:
+    """The z, and the norms of their gradients, without their whole Jacobian."""
+
+    def along(direction: Array) -> Array:
+        return jax.jvp(task.hidden_values, (vector,), (direction,))[1] ** 2
+
+    squares = jax.lax.map(along, jnp.eye(vector.shape[0]), batch_size=32)
+    return task.hidden_values(vector), jnp.sqrt(jnp.sum(squares, axis=0))
