@@ -91,7 +91,7 @@ def test_widening_keeps_function_and_norm():
 def test_certificates_refuse_kinks():
     task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (1,), penalty=0.1, bias=0.0)
     found = us.certify(task, jnp.zeros(2))
-    assert found.kind == "undecided"
+    assert found.kind == "unconverged"
     assert "kinks" in found.evidence[0]
 
 

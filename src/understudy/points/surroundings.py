@@ -171,7 +171,8 @@ def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
         return np.array([power_of_two(x) for x in np.asarray(known)])
     lengths = np.ones(len(vector))
     first, second = (
-        jax.tree.leaves(task.unflatten(jnp.arange(len(vector), dtype=float) + shift)) for shift in (0.0, 1.0)
+        jax.tree.leaves(eqx.filter(task.unflatten(jnp.arange(len(vector), dtype=float) + shift), eqx.is_inexact_array))
+        for shift in (0.0, 1.0)
     )
     for a, b in zip(first, second, strict=True):
         own = np.asarray(a)[np.asarray(b) - np.asarray(a) == 1].astype(int).ravel()

@@ -220,7 +220,7 @@ class Empirical(Task):
             return self.value(vector)
         return self._mean_cost(probing.smoothed(self.unravel(vector), self.inputs, self.activation, width))
 
-    def _mean_cost(self, outputs: Float[Array, "N *m"]) -> Float[Array, ""]:
+    def _mean_cost(self, outputs: Array) -> Float[Array, ""]:
         return self.weights @ jax.vmap(self.cost)(outputs, self.targets)
 
     # -- meaning ------------------------------------------------------------------------------------------------------
