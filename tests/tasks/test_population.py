@@ -251,6 +251,9 @@ def test_fixed_outgoing_weights_leave_the_incoming_blocks():
     np.testing.assert_allclose(part.hessian, whole.hessian[np.ix_(incoming, incoming)], rtol=0, atol=1e-14)
     np.testing.assert_array_equal(fixed.unflatten(fixed.flatten(parameters)).outgoing, parameters.outgoing)
     committee = Population(task.teacher, 3, outgoing=1.0)
+    np.testing.assert_array_equal(
+        Population(task.teacher, 3, outgoing="fixed").fixed_outgoing, np.ones((3, *task.outputs))
+    )
     ones = TwoLayer(parameters.incoming, np.ones(3))
     assert float(committee.loss(ones)) == pytest.approx(float(task.loss(ones)), rel=1e-13)
     batch = committee.unflatten(jnp.zeros((5, 6)))
@@ -429,7 +432,7 @@ TASK = Population(TEACHER, 2)
         (lambda: Population(TEACHER, 0), "positive whole number of neurons; received width=0"),
         (lambda: Population(TEACHER, True), "positive whole number of neurons; received width=True"),
         (lambda: Population(TEACHER, 2, activation="swish"), "Unknown activation 'swish'"),
-        (lambda: Population(TEACHER, 2, outgoing="frozen"), "'trained' or the fixed weights themselves.*'frozen'"),
+        (lambda: Population(TEACHER, 2, outgoing="frozen"), "'trained', 'fixed' or the fixed weights themselves.*'frozen'"),
         (lambda: Population(TEACHER, 2, outgoing=np.ones(3)), r"must have shape \(2,\) or be one number.*\(3,\)"),
         (lambda: Population(TEACHER, 2, outgoing=[1.0, np.nan]), "Fixed outgoing weights must be finite"),
         (lambda: Population(TEACHER, 2, covariance=np.eye(2)), r"a 3 × 3 matrix; received shape \(2, 2\)"),
