@@ -17,6 +17,7 @@ from understudy.commands.grow import grow
 from understudy.commands.lab import lab
 from understudy.commands.layers import layers
 from understudy.commands.merge import merge
+from understudy.commands.online import online
 from understudy.commands.reproduce import reproduce
 from understudy.commands.split import split
 from understudy.commands.sweep import sweep
@@ -36,6 +37,7 @@ app.command(rich_help_panel=FIND)(sweep)
 app.command(rich_help_panel=FIND)(certify)
 app.command(rich_help_panel=FIND)(verify)
 app.command(rich_help_panel=FIND)(align)
+app.command(rich_help_panel=FIND)(online)
 app.command(rich_help_panel=INSIDE)(lab)
 app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=INSIDE)(compare)

@@ -96,6 +96,9 @@ def _rule(
         return erf_averages, count**2
     if isinstance(student, PiecewiseLinear) and isinstance(teacher, PiecewiseLinear):
         slopes = jnp.asarray([student.slope] * n + [teacher.slope] * (count - n))
+        if student.kink == teacher.kink == 0:
+            scale = student.slope**2 * slopes[:, None] * slopes[None, :]
+            return lambda c, i, j: scale * c, count**2
         kinks = jnp.asarray([student.kink] * n + [teacher.kink] * (count - n))
         own = (student.slope, student.kink)
         return lambda c, i, j: piecewise_averages(c, i, j, own, slopes, kinks), 64 * count**2

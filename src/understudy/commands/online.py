@@ -1,0 +1,253 @@
+"""`understudy online`: order-parameter equations of one-pass SGD."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.commands.options import check_out
+from understudy.commands.screen import fail, new_table
+
+if TYPE_CHECKING:
+    from understudy.online import OnlineResult, Plateau, Simulation
+
+
+def online(
+    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
+    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 2,
+    student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
+    rate: Annotated[float, typer.Option(help="Learning rate η; one step is η/d times the gradient.")] = 0.1,
+    noise: Annotated[float, typer.Option(help="Standard deviation of the labels' noise.")] = 0.0,
+    decay: Annotated[float, typer.Option(help="Weight decay λ.")] = 0.0,
+    outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "fixed",
+    until: Annotated[float, typer.Option(help="Last time α = steps / d.")] = 3000.0,
+    norm: Annotated[float, typer.Option(help="Norm of the students at the start.")] = 0.5,
+    dim: Annotated[int, typer.Option(help="Input dimension of the random start and of the simulation.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the start.")] = 0,
+    simulate: Annotated[int, typer.Option(help="Simulate this many seeds of SGD beside the equations.")] = 0,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Print the certificate of the critical point behind each plateau.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Follow one-pass SGD in the limit of large dimension: overlaps, error, plateaus and when they end.
+
+    Example: `understudy online --teacher 2 --student 2 --rate 0.1 --until 3000 --certify --out results`
+    """
+    begun = time.perf_counter()
+    check_out(out)
+    if not (math.isfinite(until) and until > 0):
+        fail(f"--until is a positive time; received {until:g}.")
+    if outgoing not in ("trained", "fixed"):
+        fail(f"--outgoing is 'trained' or 'fixed'; received {outgoing!r}.")
+    if simulate < 0:
+        fail(f"--simulate is a number of seeds; received {simulate}.")
+    import numpy as np
+
+    from understudy.compilation import keep_compiled_programs
+    from understudy.networks import Teacher
+    from understudy.online import Online, find_plateaus
+    from understudy.tasks import Population
+
+    keep_compiled_programs()
+    times = np.linspace(0.0, until, 401)
+    try:
+        task = Population(
+            Teacher.orthonormal(teacher, activation=activation),
+            student,
+            outgoing="trained" if outgoing == "trained" else 1.0,
+        )
+        equations = Online(task, rate, noise=noise, weight_decay=decay)
+        start = equations.start(seed, dim=dim, norm=norm)
+        result = equations.run(start, times)
+        beside = equations.simulate(start, times[::8], dim=dim, seeds=simulate) if simulate else None
+    except (ValueError, TypeError) as error:
+        fail(_as_options(str(error)))
+    plateaus = find_plateaus(result)
+    told = {
+        "activation": activation, "teacher": teacher, "student": student, "rate": rate, "noise": noise, "decay": decay,
+        "outgoing": outgoing, "until": until, "norm": norm, "dim": dim, "seed": seed, "simulate": simulate,
+    }  # fmt: skip
+    seconds = time.perf_counter() - begun
+    files = [] if out is None else _store(told, result, plateaus, beside, out)
+    if json_:
+        print(json.dumps(_as_json(told, result, plateaus, beside, seconds), indent=1))
+    else:
+        _print(told, result, plateaus, beside, seconds, certify)
+        if files:
+            typer.echo("Written: " + ", ".join(str(path) for path in files))
+    if result.ending == "diverged":
+        raise typer.Exit(1)
+
+
+_NAMES = {
+    "learning_rate": "--rate",
+    "weight_decay": "--decay",
+    "noise must": "--noise must",
+    "norm must": "--norm must",
+}
+
+
+def _as_options(message: str) -> str:
+    """The engine's message with options in place of Python arguments."""
+    for name, option in _NAMES.items():
+        message = message.replace(name, option)
+    return message
+
+
+def _store(
+    told: dict[str, Any], result: OnlineResult, plateaus: list[Plateau], beside: Simulation | None, out: Path
+) -> list[Path]:
+    """The run as a dataset in the store, and the figure."""
+    import xarray as xr
+
+    from understudy.plots.online import draw_online
+    from understudy.store import Store, configuration_hash
+
+    data: dict[str, Any] = {
+        "loss": ("time", result.loss),
+        "student_overlaps": (("time", "student", "student_2"), result.student_overlaps),
+        "teacher_overlaps": (("time", "student", "teacher"), result.teacher_overlaps),
+        "outgoing": (("time", "student"), result.outgoing),
+    }
+    if beside is not None:
+        data |= {
+            "simulated_loss": (("seed", "simulated_time"), beside.loss),
+            "simulated_student_overlaps": (("seed", "simulated_time", "student", "student_2"), beside.student_overlaps),
+            "simulated_teacher_overlaps": (("seed", "simulated_time", "student", "teacher"), beside.teacher_overlaps),
+        }
+    configuration = {"kind": "online", **told}
+    path = Store(out).save(configuration, xr.Dataset(data, coords={"time": result.times}))
+    stem = out / f"online-{configuration_hash(configuration)[:12]}"
+    return [path, *draw_online(result, stem, simulation=beside, plateaus=plateaus)]
+
+
+def _plateau_json(plateau: Plateau) -> dict[str, Any]:
+    certificate = plateau.certificate
+    return {
+        "begin": plateau.begin,
+        "end": plateau.end,
+        "loss": plateau.loss,
+        "fixed_point_loss": _number(plateau.fixed_loss),
+        "growth_rates": list(plateau.growth_rates),
+        "predicted_leaving": _number(plateau.predicted_leaving),
+        "measured_leaving": _number(plateau.measured_leaving),
+        "critical": {
+            "kind": certificate.kind,
+            "loss": certificate.loss,
+            "gradient_norm": certificate.gradient_norm,
+            "least_eigenvalue": certificate.least_eigenvalue,
+            "index": certificate.index,
+            "growth_rates": list(plateau.critical_rates),
+            "distance": plateau.distance,
+        },
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _as_json(
+    told: dict[str, Any], result: OnlineResult, plateaus: list[Plateau], beside: Simulation | None, seconds: float
+) -> dict[str, Any]:
+    return {
+        "task": told,
+        "seconds": round(seconds, 3),
+        "ending": result.ending,
+        "message": result.message,
+        "average_error": result.average_error,
+        "times": result.times.tolist(),
+        "loss": result.loss.tolist(),
+        "student_overlaps": result.student_overlaps.tolist(),
+        "teacher_overlaps": result.teacher_overlaps.tolist(),
+        "outgoing": result.outgoing.tolist(),
+        "plateaus": [_plateau_json(plateau) for plateau in plateaus],
+        "simulation": None if beside is None else {"times": beside.times.tolist(), "loss": beside.loss.tolist()},
+    }
+
+
+def _print(
+    told: dict[str, Any],
+    result: OnlineResult,
+    plateaus: list[Plateau],
+    beside: Simulation | None,
+    seconds: float,
+    certify: bool,
+) -> None:
+    import numpy as np
+    from rich.console import Console
+
+    console = Console()
+    console.print(
+        f"[bold]{told['activation']}[/], {told['teacher']} teachers, {told['student']} students, η = {told['rate']:g}, "
+        f"noise {told['noise']:g}",
+        highlight=False,
+    )
+    table = new_table()
+    for name in ("α", "loss", "largest overlap with each teacher", *(["simulated loss"] if beside is not None else [])):
+        table.add_column(name, justify="right")
+    for i in np.unique(np.linspace(0, len(result.times) - 1, 9).astype(int)) if len(result.times) else ():
+        overlaps = " ".join(f"{x:.3f}" for x in np.abs(result.teacher_overlaps[i]).max(axis=0))
+        extra = []
+        if beside is not None:
+            near = int(np.argmin(np.abs(beside.times - result.times[i])))
+            extra = [f"{beside.loss[:, near].mean():.3e}"]
+        table.add_row(f"{result.times[i]:g}", f"{result.loss[i]:.3e}", overlaps, *extra)
+    console.print(table)
+    if plateaus:
+        table = new_table()
+        for name in (
+            "plateau",
+            "loss",
+            "growth",
+            "leaves",
+            "predicted",
+            "critical point",
+            "its loss",
+            "index",
+            "its growth",
+        ):
+            table.add_column(name, justify="right")
+        for p in plateaus:
+            table.add_row(
+                f"{p.begin:g}-{p.end:g}",
+                f"{p.loss:.6f}",
+                f"{p.growth_rates[0]:.2e}" if p.growth_rates else "-",
+                f"{p.measured_leaving:.0f}",
+                f"{p.predicted_leaving:.0f}",
+                p.certificate.kind.replace(" ", "\n"),
+                f"{p.certificate.loss:.6f}",
+                str(p.index),
+                f"{max(p.critical_rates):.2e}" if p.critical_rates else "-",
+            )
+        console.print(table)
+        console.print(
+            "growth: of the fixed point of the equations; leaves: when the loss is a tenth lower, by the run and predicted "
+            "from the linearised equations; its growth: η|λ|/2 of the critical point's least eigenvalue λ.",
+            highlight=False,
+        )
+    if certify:
+        for i, p in enumerate(plateaus, 1):
+            c = p.certificate
+            console.print(
+                f"Plateau {i}: {c.kind}, loss {c.loss:.12f}, gradient norm {c.gradient_norm:.1e}, index {c.index}, "
+                f"least eigenvalue {c.least_eigenvalue:.6e}, zero modes {c.zeros}. {'; '.join(c.evidence)}",
+                highlight=False,
+                soft_wrap=True,
+            )
+        if not plateaus:
+            console.print("No plateau in this run: nothing to certify.")
+    if result.average_error:
+        console.print(
+            f"Averages over four Gaussians: relative error about {result.average_error:.0e}.", highlight=False
+        )
+    if result.message:
+        console.print(f"[bold]Diverged.[/] {_as_options(result.message)}", highlight=False, soft_wrap=True)
+    console.print(f"{seconds:.1f} s. Loss: E(f - f*)², without the noise.", highlight=False)

@@ -1,0 +1,85 @@
+"""Figures of one-pass SGD: order parameters with simulations beneath, error against time, asymptotic error over (η, width)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.plots.style import COLOURS, colours, house_style, save
+
+if TYPE_CHECKING:
+    from understudy.online import OnlineResult, Plateau, Simulation
+
+
+def draw_online(
+    result: OnlineResult, stem: Path, *, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()
+) -> list[Path]:
+    """Overlaps with the teacher, overlaps of students and the loss, side by side, saved beside each other."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(11.5, 3.6), layout="constrained")
+        first, second, third = figure.subplots(1, 3)
+        draw_overlaps(result, "teacher", first, simulation)
+        draw_overlaps(result, "student", second, simulation)
+        draw_error(result, third, simulation, plateaus)
+        return save(figure, Path(stem))
+
+
+def draw_overlaps(result: OnlineResult, which: str, ax: Any, simulation: Simulation | None = None) -> Any:
+    """R_ij (`which="teacher"`) or Q_ij (`"student"`) against α; each simulated seed as points beneath."""
+    name, letter = (f"{which}_overlaps", "R" if which == "teacher" else "Q")
+    values = getattr(result, name)
+    _, rows, columns = values.shape
+    entries = [(i, j) for i in range(rows) for j in range(columns) if which == "teacher" or j >= i]
+    for (i, j), colour in zip(entries, colours(len(entries)), strict=True):
+        if simulation is not None:
+            for seed in getattr(simulation, name):
+                ax.plot(simulation.times, seed[:, i, j], ".", color=colour, alpha=0.35, ms=3, zorder=1)
+        ax.plot(result.times, values[:, i, j], color=colour, label=f"{letter}$_{{{i + 1}{j + 1}}}$", zorder=2)
+    with_what = "teachers" if which == "teacher" else "students"
+    ax.set(xlabel="α = steps / d", ylabel=f"overlap with {with_what}")
+    if len(entries) <= 10:
+        ax.legend(fontsize=8, ncol=2)
+    return ax
+
+
+def draw_error(
+    result: OnlineResult, ax: Any, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()
+) -> Any:
+    """E(f - f*)² against α, on a logarithmic scale, with plateaus shaded and their predicted ends marked."""
+    if simulation is not None:
+        for seed in simulation.loss:
+            ax.plot(simulation.times, np.maximum(seed, 1e-300), ".", color=COLOURS[4], alpha=0.5, ms=3, zorder=1)
+    positive = np.maximum(result.loss, 1e-16)
+    ax.semilogy(result.times, positive, color="black", zorder=2, label="equations")
+    for i, plateau in enumerate(plateaus):
+        ax.axvspan(plateau.begin, plateau.end, color=COLOURS[5], alpha=0.2, lw=0, label="" if i else "plateau")
+        if np.isfinite(plateau.predicted_leaving):
+            ax.axvline(
+                plateau.predicted_leaving, color=COLOURS[1], ls="--", lw=1.2, label="" if i else "predicted to leave"
+            )
+    ax.set(xlabel="α = steps / d", ylabel="E(f - f*)²", ylim=(max(positive.min() / 2, 1e-15), 2 * positive.max()))
+    if plateaus:
+        ax.legend(fontsize=8)
+    return ax
+
+
+def draw_phases(rates: Sequence[float], widths: Sequence[int], errors: np.ndarray, ax: Any) -> Any:
+    """Asymptotic error over (η, students): `errors` (rates, widths), NaN where a run diverges, shown hatched."""
+    from matplotlib.colors import LogNorm
+
+    shown = np.ma.masked_invalid(np.asarray(errors, float).T)
+    edges = np.concatenate([[0.0], np.arange(1, len(rates)) - 0.0, [len(rates)]])
+    rows = np.arange(len(widths) + 1)
+    mesh = ax.pcolormesh(edges, rows, shown, norm=LogNorm(float(shown.min()), float(shown.max())), cmap="viridis")
+    ax.set_facecolor("lightgrey")
+    ax.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates])
+    ax.set_yticks(np.arange(len(widths)) + 0.5, [str(width) for width in widths])
+    ax.grid(visible=False)
+    ax.set(xlabel="learning rate η", ylabel="students", title="E(f - f*)² for α → ∞; grey: diverges")
+    ax.figure.colorbar(mesh, ax=ax)
+    return ax

@@ -1,0 +1,51 @@
+"""`understudy online`: tables, JSON, stored result and figure, and bad input."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from understudy.cli import app
+
+SHORT = ["online", "--until", "1200", "--dim", "100"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_tables_and_files(tmp_path):
+    done = run(*SHORT, "--certify", "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "Plateau 1: strict saddle" in done.output
+    assert {path.suffix for path in tmp_path.iterdir()} >= {".nc", ".png", ".svg"}
+
+
+def test_json():
+    done = run(*SHORT, "--json")
+    told = json.loads(done.output)
+    assert told["ending"] == "complete"
+    assert told["plateaus"][0]["critical"]["index"] == 1
+    assert len(told["times"]) == len(told["loss"]) == 401
+
+
+def test_divergence_ends_with_one():
+    done = run("online", "--activation", "linear", "--rate", "6", "--until", "50", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.output)["ending"] == "diverged"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rate", "-1"], "--rate must be finite and not negative"),
+        (["--until", "0"], "--until is a positive time"),
+        (["--outgoing", "none"], "--outgoing is 'trained' or 'fixed'"),
+        (["--activation", "sine"], "Unknown activation"),
+        (["--dim", "3"], "students + teachers"),
+    ],
+)
+def test_bad_input(arguments, words):
+    done = run("online", *arguments)
+    assert done.exit_code == 2
+    assert words in done.output
