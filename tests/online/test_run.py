@@ -99,9 +99,8 @@ def test_linear_students():
 
 def test_minima_on_samples():
     """With many samples a minimum moves by little, and as N^(-½) does; the teacher itself stays."""
-    task = us.Population(us.Teacher.angular([0.0, 1.9], "softplus"), 1)
-    run = us.fit(task, seeds=1)[0]
-    minimum = run.network if hasattr(run, "network") else task.unflatten(task.flatten(run.trajectory.vector))
+    task = us.Population(us.Teacher.orthonormal(2), 1)
+    minimum = us.fit(task, seeds=1)[0].parameters
     moved = follow_on_samples(task, minimum, [100, 10_000], seed=1)
     assert [m.samples for m in moved] == [100, 10_000]
     assert 3 < moved[0].distance / moved[1].distance < 40
