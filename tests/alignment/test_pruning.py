@@ -64,7 +64,7 @@ def test_a_node_that_is_constant_on_the_data_goes_into_the_bias():
         (jnp.concatenate([w[0], 1e-9 * jnp.ones((1, 5))]), jnp.concatenate([w[1], jnp.ones((2, 1))], axis=1)),
         (jnp.concatenate([b[0], jnp.asarray([2.0])]), b[1] - 2.0),
     )
-    folded, plain = (prune_unaligned(constant, TEACHER, X, fold=fold) for fold in (True, False))
+    folded, plain = (prune_unaligned(constant, TEACHER, X, fold=fold, largest_change=10.0) for fold in (True, False))
     assert folded.removed == plain.removed == (3,)
     assert folded.report.relative_change < 1e-8
     assert plain.report.largest_change == pytest.approx(2, rel=1e-6)
@@ -73,3 +73,36 @@ def test_a_node_that_is_constant_on_the_data_goes_into_the_bias():
 def test_opposite_nodes_are_one_group():
     pair = Deep((jnp.asarray([[1.0, 0.0], [-2.0, 0.0]]), jnp.asarray([[1.0, -0.5]])), (jnp.zeros(2), jnp.zeros(1)))
     assert group_sums(pair, tolerance=1e-9) == [((1, 0), 0.0)]
+
+
+def opposite_student():
+    """σ(u) = σ(-u) + σ(a) - σ(-a) + σ(u-a) - σ(a-u), and an exact copy of the other teacher."""
+    u, a, other = np.eye(5)[0], np.array([0.3, 0.8, 0.1, 0.0, -0.4]), np.eye(5)[3]
+    teacher = Deep((jnp.asarray([u, other]), jnp.ones((1, 2))), (jnp.zeros(2), jnp.zeros(1)))
+    rows = jnp.asarray([-u, a, -a, u - a, a - u, other])
+    return Deep((rows, jnp.asarray([[1.0, 1, -1, 1, -1, 1]])), (jnp.zeros(6), jnp.zeros(1))), teacher
+
+
+def test_an_opposite_node_is_kept_and_the_linear_remainder_of_pairs_absorbed():
+    """By correlations alone five of six nodes would go, and the loss would rise from 5e-32 to about 0.8."""
+    student, teacher = opposite_student()
+    found = prune_unaligned(student, teacher, X)
+    assert found.opposite == (0,)
+    assert found.removed == (1, 2, 3, 4)
+    assert found.added == 1
+    assert found.network.weights[0].shape == (3, 5)
+    assert found.expected_change < 1e-13
+    assert found.loss_before < 1e-28
+    assert found.loss_after < 1e-24
+
+
+def test_pruning_that_would_change_the_function_is_refused():
+    with pytest.raises(ValueError, match="the student is not where the theorem applies"):
+        prune_unaligned(student(leak=3.0), TEACHER, X)
+    found = prune_unaligned(student(leak=3.0), TEACHER, X, largest_change=np.inf)
+    assert found.expected_change > 0.05
+
+
+def test_the_expected_change_is_the_change():
+    found = prune_unaligned(student(leak=0.05), TEACHER, X)
+    assert 0.5 < found.report.relative_change / found.expected_change < 2

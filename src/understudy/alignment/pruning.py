@@ -1,8 +1,9 @@
 """Students pruned to what their teacher explains: unaligned nodes removed, co-linear ones merged, and what that changed.
 
-At a point where every sample's gradient vanishes, a node of the lowest layer that is aligned with no teacher contributes nothing, alone or together
-with the nodes it is co-linear with (Tian 2020, Thm 3 and Cor. 2). Near such a point the report says how nearly that holds. A node without a
-boundary in the data is not covered: it may be constant there and stand for a bias, so what removed nodes contribute on average goes to the bias.
+At a point where every sample's gradient vanishes, a node of the lowest layer whose boundary no teacher shares contributes nothing but an affine
+function, alone or together with the nodes on its boundary (Tian 2020, Thm 3 and Cor. 2, which say "nothing": that overlooks nodes that face
+opposite ways, since σ(u) - σ(-u) = u). The theorem needs enough observers, and boundaries within the data. Whether it applies is measured before
+anything is removed: what the nodes contribute together, less a constant or an affine function that is kept, must be small on the inputs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ class Pruned:
     - `removed`: nodes of the lowest layer that were taken out; `groups`: nodes (old numbers) that were merged into one each.
     - `report`: sizes, norms and the change of function on the inputs, all steps together.
     - `loss_before`, `loss_after`: ½ mean ‖f* - f‖² on the inputs.
+    - `opposite`: nodes that were kept because they lie on a teacher's boundary and face the other way.
+    - `added`: nodes, active on all inputs, that carry the affine part of what was removed.
+    - `expected_change`: known before removing: the change of the layer above's pre-activations on the inputs, relative to their size.
     """
 
     network: Deep
@@ -35,6 +39,9 @@ class Pruned:
     report: MergeReport
     loss_before: float
     loss_after: float
+    opposite: tuple[int, ...] = ()
+    added: int = 0
+    expected_change: float = 0.0
 
 
 def prune_unaligned(
@@ -45,26 +52,32 @@ def prune_unaligned(
     threshold: float = RECOVERED,
     tolerance: float = 0.0,
     fold: bool = True,
+    largest_change: float = 0.05,
 ) -> Pruned:
-    """Remove the nodes of the student's lowest layer whose best correlation with a teacher is at most `threshold`, and merge co-linear ones.
+    """Remove the nodes of the student's lowest layer that share no teacher's boundary, and merge co-linear ones.
 
-    `inputs` (S, d): where correlations and changes are measured, data that the student was not trained on. `tolerance`: distance of unit
-    vectors (weights with bias) up to which nodes count as co-linear; 0 merges nothing but exact copies. `fold`: add the mean over `inputs`
-    of what removed nodes contributed to the biases of the layer above.
+    **Arguments**
+
+    - `inputs`: (S, d), where correlations and changes are measured; data that the student was not trained on.
+    - `threshold`: a node is removed if its best correlation with a teacher is at most this, and so is the cosine of its weights and bias with
+      the opposite of every teacher's.
+    - `tolerance`: distance of unit vectors (weights with bias) up to which nodes count as co-linear; 0 merges exact copies only.
+    - `fold`: keep the mean over `inputs` of what removed nodes contributed in the biases of the layer above. If that is not enough, their affine
+      part is kept by nodes that are active on all inputs.
+    - `largest_change`: the change of the layer above's pre-activations on the inputs, relative to their size (root mean squares), that is
+      accepted. Raises `ValueError`, and removes nothing, if it would be larger: the theorem does not apply there.
     """
     x = check_inputs(inputs, student.weights[0].shape[1])
     best = align(student, teacher, jnp.asarray(x))[0].best_of_student
-    removed = tuple(int(i) for i in np.flatnonzero(best <= threshold))
+    facing_away = np.max(-_unit_rows(student) @ _unit_rows(teacher).T, axis=1) > threshold
+    opposite = tuple(int(i) for i in np.flatnonzero((best <= threshold) & facing_away))
+    removed = tuple(int(i) for i in np.flatnonzero((best <= threshold) & ~facing_away))
     if len(removed) == len(best):
         raise ValueError(
             f"All {len(best)} nodes are unaligned at a threshold of {threshold}; train on, or lower the threshold."
         )
-    kept = [i for i in range(len(best)) if i not in set(removed)]
-    smaller = remove(student, removed) if removed else student
-    if fold and removed:
-        lost = np.asarray(student.layers(jnp.asarray(x), "relu")[0]).mean(axis=0)[list(removed)]
-        bias = smaller.biases[1] + student.weights[1][:, list(removed)] @ jnp.asarray(lost)
-        smaller = Deep(smaller.weights, (smaller.biases[0], bias, *smaller.biases[2:]))
+    smaller, added, change = _without(student, removed, x, fold, largest_change) if removed else (student, 0, 0.0)
+    kept = [i for i in range(len(best)) if i not in set(removed)] + list(range(len(best), len(best) + added))
     joined = merge(smaller, "relu", tolerance=tolerance)
     first, *above = joined.report.layers
     groups = tuple(tuple(kept[i] for i in group) for group in first.groups)
@@ -76,7 +89,62 @@ def prune_unaligned(
         0.5 * float(np.mean(np.sum((forward(*unpack(n), "relu", x) - wanted) ** 2, axis=1)))
         for n in (student, joined.network)
     ]
-    return Pruned(joined.network, removed, groups, report, losses[0], losses[1])
+    return Pruned(joined.network, removed, groups, report, losses[0], losses[1], opposite, added, change)
+
+
+def _without(
+    student: Deep, removed: tuple[int, ...], x: np.ndarray, fold: bool, largest_change: float
+) -> tuple[Deep, int, float]:
+    """The student without these nodes, the nodes added for their affine part, and the expected change."""
+    hidden = np.asarray(student.layers(jnp.asarray(x), "relu")[0])
+    out, bias = np.asarray(student.weights[1]), np.asarray(student.biases[1])
+    size = float(np.sqrt(np.mean((hidden @ out.T + bias) ** 2)))
+    gone = hidden[:, list(removed)] @ out[:, list(removed)].T
+    constant = gone.mean(axis=0) if fold else np.zeros(len(bias))
+
+    def relative(rest: np.ndarray) -> float:
+        return float(np.sqrt(np.mean(rest**2))) / size if size else 0.0
+
+    smaller, change = remove(student, removed), relative(gone - constant)
+    if change <= largest_change:
+        above = (smaller.biases[0], smaller.biases[1] + constant, *smaller.biases[2:])
+        return Deep(smaller.weights, above), 0, change
+    if fold:
+        design = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+        affine = np.linalg.lstsq(design, gone, rcond=None)[0]
+        left, values, right = np.linalg.svd(affine[:-1].T, full_matrices=False)
+        rank = int(np.sum(values > 1e-12 * values[0]))
+        change = relative(gone - design @ affine)
+        if change <= largest_change and rank < len(removed):
+            return _with_linear(smaller, left[:, :rank] * values[:rank], right[:rank], affine[-1], x), rank, change
+    raise ValueError(
+        f"Removing {len(removed)} unaligned nodes would change what the layer above receives by {change:.2g} of its size, "
+        f"more than largest_change={largest_change}: the student is not where the theorem applies (too few observers, or "
+        "not trained to the end). Train on, lower the threshold, or allow a larger change."
+    )
+
+
+def _with_linear(network: Deep, out: np.ndarray, rows: np.ndarray, constant: np.ndarray, x: np.ndarray) -> Deep:
+    """The network plus out @ (rows @ x) + constant on the inputs, by nodes that are active there and twice as far out."""
+    shifts = 2 * np.max(np.abs(x @ rows.T), axis=0)
+    weights = (
+        jnp.concatenate([network.weights[0], jnp.asarray(rows)]),
+        jnp.concatenate([network.weights[1], jnp.asarray(out)], axis=1),
+        *network.weights[2:],
+    )
+    biases = (
+        jnp.concatenate([network.biases[0], jnp.asarray(shifts)]),
+        network.biases[1] + jnp.asarray(constant - out @ shifts),
+        *network.biases[2:],
+    )
+    return Deep(weights, biases)
+
+
+def _unit_rows(network: Deep) -> np.ndarray:
+    """Weights with bias of the lowest layer's nodes, of unit length; zero rows stay zero."""
+    rows = np.concatenate([np.asarray(network.weights[0]), np.asarray(network.biases[0])[:, None]], axis=1)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def group_sums(student: Deep, *, tolerance: float) -> list[tuple[tuple[int, ...], float]]:
