@@ -16,8 +16,8 @@ from understudy.papers.promises.plain_losses import PlainPopulation, erf_pairs, 
 from understudy.papers.promises.reference import RADII, derivatives, judge, told
 
 
-def test_both_promises_are_claims_at_the_asked_scale():
-    assert [claim.id for claim in claims_of("promises")] == ["certificates", "kill-soak"]
+def test_all_promises_are_claims_at_the_asked_scale():
+    assert [claim.id for claim in claims_of("promises")] == ["natures", "certificates", "kill-soak"]
     assert set(certificates.NAMES) == set(KINDS)
     assert set(certificates.QUICK) < set(KINDS)
     (points,) = find_claims("promises", "certificates")

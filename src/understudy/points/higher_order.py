@@ -236,7 +236,7 @@ class _Relaxation:
         bent = np.linalg.norm(offsets - radii[:, None] * ahead, axis=1) / radii
         left = np.linalg.norm(gradients @ self.across, axis=1)
         places = self.around.vector + self.around.lengths * np.nan_to_num(offsets)
-        ulps = 2 * np.spacing(np.abs(places)) / self.around.lengths
+        ulps = np.maximum(2 * np.spacing(np.abs(places)) / self.around.lengths, EPS)
         signs = np.sign(np.cos(np.arange(offsets.shape[1]) * 2.3 + 0.7))
         spread = np.zeros(len(slopes))
         for turn in (signs, signs[::-1]):

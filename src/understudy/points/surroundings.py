@@ -87,7 +87,7 @@ class Surroundings:
 
     def _perturb(self) -> None:
         signs = np.sign(np.cos(np.arange(_PERTURBED * len(self.vector)).reshape(_PERTURBED, -1) * 2.3 + 0.7))
-        ulps = np.maximum(2 * np.spacing(np.abs(self.vector)) / self.lengths, EPS * (self.vector == 0))
+        ulps = np.maximum(2 * np.spacing(np.abs(self.vector)) / self.lengths, EPS)
         self.jitter = signs * ulps
         found = [self.evaluate(offset) for offset in self.jitter]
         self.losses = np.array([x[0] for x in found]) - self.loss

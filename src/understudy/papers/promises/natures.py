@@ -125,7 +125,7 @@ def flat_families(rng: np.random.Generator) -> tuple[int, Terms, str, bool, int]
         ([], "minimum", 2),
         ([(c, (2, 0)), (-2 * c, (1, 2)), (c, (0, 4))], "minimum", 1),  # (y - z²)²
         ([(c, (4, 0))], "minimum", 1),
-        ([(c, (2, 2))], "minimum", 1),
+        ([(c, (2, 2))], "minimum", -1),  # two flat sets that cross
         ([(-c, (2, 0))], "strict saddle", 0),
         ([(-c, (2, 2))], "non-strict saddle", 0),
         ([(c, (3, 0))], "non-strict saddle", 0),
@@ -185,8 +185,7 @@ def _placed(
     place = coordinates(
         rng, n, bent=bool(rng.random() < 0.7), at_zero=bool(rng.random() < 0.3) and not tail, unit=unit, length=length
     )
-    # A flat set of dimension n - 2 less than all: variables beyond the second are in the bowl.
-    known = flat[0] if flat and nature == "minimum" else None
+    known = flat[0] if flat and flat[0] >= 0 and nature == "minimum" else None
     words = " + ".join(f"{c:.2g} y^{e}" for c, e in terms)
     task = polynomial(terms, **place)
     return Known(kind + tail, words, task, np.asarray(place["center"]), nature, regular, known)

@@ -1,0 +1,40 @@
+"""Small terms that decide close by, and the numbers that say at which scales that was seen."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import understudy as us
+from toys import Toy
+from understudy.tasks import Regularised
+
+HIDDEN = {
+    "x² - 0.01 y³ + y⁴": (lambda x: x[0] ** 2 - 0.01 * x[1] ** 3 + x[1] ** 4, 2, {"non-strict saddle"}),
+    "x² - 1e-14 y² + y⁴": (lambda x: x[0] ** 2 - 1e-14 * x[1] ** 2 + x[1] ** 4, 2, {"strict saddle", "undecided"}),
+    "y⁴ - 10⁴ y⁶": (lambda x: x[0] ** 4 - 1e4 * x[0] ** 6, 1, {"minimum"}),
+    "1e-12 y² - y³ + x²": (lambda x: x[0] ** 2 + 1e-12 * x[1] ** 2 - x[1] ** 3, 2, {"minimum", "undecided"}),
+    "x² - y¹⁶": (lambda x: x[0] ** 2 - x[1] ** 16, 2, {"non-strict saddle", "undecided"}),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_term_that_is_small_where_one_looks_decides_close_by(name):
+    function, size, kinds = HIDDEN[name]
+    assert us.certify(Toy(function, size), jnp.zeros(size)).kind in kinds
+
+
+def test_the_numbers_say_what_was_seen():
+    found = us.certify(Toy(lambda x: x[0] ** 2 - 0.01 * x[1] ** 3 + x[1] ** 4, 2), jnp.zeros(2))
+    assert found.radii[0] < 1e-10
+    assert found.radii[1] > 0.1
+    assert found.higher_order.order == pytest.approx(3, abs=0.1)
+    assert np.abs(found.directions[0]) == pytest.approx([0, 1], abs=1e-9)
+    assert found.drop < 1e-12
+
+
+def test_a_pit_nearer_than_any_sphere_is_seen():
+    """A gelu neuron at zero whose penalty cancels its curvature up to 1/300: the loss falls by 4e-10 at a distance of 0.01."""
+    d = 14 / 2048
+    task = Regularised([[1.0], [-1.0]], [[1.0], [d - 1]], (1,), penalty=(1 - d / 2) / 2, bias=0.0, activation="gelu")
+    assert us.certify(task, np.zeros(task.size)).kind != "minimum"
+    assert float(task.loss(jnp.array([0.0082, 0.0082]))) < float(task.loss(jnp.zeros(2))) - 1e-10
