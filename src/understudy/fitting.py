@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -13,9 +14,11 @@ from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import follow
 from understudy.dynamics.trajectory import FlowOptions
 from understudy.points import Structure, certify
-from understudy.points.certificate import certify_in_span
+from understudy.points.certificate import carried, certify_in_span
+from understudy.points.surroundings import power_of_two
 from understudy.results.runs import Run as Run
 from understudy.results.runs import Runs as Runs
+from understudy.tasks.reduction import Reduction
 from understudy.tasks.starts import seed_numbers
 from understudy.tasks.task import Task
 
@@ -89,18 +92,23 @@ def fit_each(
 
     for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
         parameters = task.unflatten(jnp.asarray(reduction.lift(jnp.asarray(trajectory.vector), position)))
-        found = find_divergence(trajectory)
+        found = find_divergence(trajectory, scale=power_of_two(flow_task.target_scale))
         diverging = found.describe() if found else None
         if reduction.outside is None:
             certificate = certify(task, parameters, diverging=diverging)
         else:  # the point is known in the span: no need to find it there again
             certificate = certify_in_span(flow_task, trajectory.vector, reduction.outside, diverging=diverging)
+            certificate = carried(certificate, partial(_lift, reduction, position), trajectory.vector)
         explained = _with_prediction(flow_task.structure(trajectory.vector))
         finished += 1
         yield (
             position,
             Run(numbers[position], parameters, trajectory.loss, certificate, explained, trajectory, flow_task),
         )
+
+
+def _lift(reduction: Reduction, position: int, vector: Any) -> Any:
+    return reduction.lift(vector, position)
 
 
 def _with_prediction(structure: Structure) -> Structure:

@@ -9,9 +9,10 @@ import pytest
 
 import understudy as us
 from understudy.papers import Progress, claims_of, find_claims
-from understudy.papers.promises import certificates, kill_soak
+from understudy.papers.promises import certificates, kill_soak, natures, natures_claim
 from understudy.papers.promises.comparison import outcome
 from understudy.papers.promises.kinds import KINDS
+from understudy.papers.promises.plain_functions import coordinates, polynomial
 from understudy.papers.promises.plain_losses import PlainPopulation, erf_pairs, plane_grid
 from understudy.papers.promises.reference import RADII, derivatives, judge, told
 
@@ -111,6 +112,41 @@ def test_no_fall_above_rounding_is_a_minimum_unless_it_goes_like_a_power():
     assert told(np.full(len(RADII), 2e-16), noise) == "minimum"
     assert told(1e-12 * np.array(RADII), noise) == "minimum"
     assert told(1e-11 * np.array(RADII) ** 3, noise) == "unclear"
+
+
+# -- natures -----------------------------------------------------------------------------------------------------------
+
+
+def test_natures_are_drawn_by_a_fixed_seed_and_cover_every_kind():
+    first, second = ([(k.kind, k.words, k.nature) for k in natures.functions(3, 1)] for _ in range(2))
+    assert first == second
+    kinds = {kind for kind, _, _ in first}
+    assert set(natures.FAMILIES) < kinds
+    assert {"named functions", "far plateaus"} < kinds
+    full = natures_claim.CLAIM.full
+    families, units = len(natures.FAMILIES), max(1, full["functions"] // 4)
+    assert families * (full["functions"] + units) + 2 * full["functions"] + 6 * full["points"] >= full["least"]
+
+
+def test_polynomials_are_what_their_terms_say():
+    """At zero in straight coordinates, against the terms written out."""
+    place = coordinates(np.random.default_rng(0), 3, bent=False, at_zero=True)
+    task = polynomial([(2.0, (2, 0, 1)), (-0.5, (0, 3))], **place)
+    x = np.array([0.3, -0.7, 0.2])
+    y = np.asarray(place["matrix"]) @ x
+    assert float(task.loss(x)) == pytest.approx(2 * y[0] ** 2 * y[2] - 0.5 * y[1] ** 3, abs=1e-15)
+
+
+@pytest.mark.thorough
+def test_no_nature_is_mistaken_and_a_breach_is_noticed(monkeypatch):
+    settings = {"functions": 1, "points": 1, "parts": 8, "part": 0, "seed": 0}
+    rows = natures_claim.nature_cell(settings)
+    assert "wrong" not in rows["outcome"].values
+    from understudy import points
+    from understudy.points import certificate
+
+    monkeypatch.setattr(points, "certify", _never_a_saddle(certificate.certify))
+    assert "wrong" in natures_claim.nature_cell(settings)["outcome"].values
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------

@@ -411,3 +411,20 @@ def test_rounding_of_a_hessian_that_vanishes_is_no_curvature(degree, loss):
     found = us.certify(task, rows / np.linalg.norm(rows, axis=1, keepdims=True))
     assert 0 < np.abs(found.eigenvalues).max() < 1e-14
     assert (found.kind, found.index, found.zeros) == ("non-strict saddle", 0, 8)
+
+
+# -- directions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [4, 9])
+def test_directions_lead_down_in_the_parameters_of_the_task(dim):
+    task = us.Population(us.Teacher.orthonormal(4, dim=dim), width=2)
+    best = one_neuron("erf", teachers=4)
+    w = np.zeros(dim)
+    w[:4] = best.norm * best.correlation
+    point = np.asarray(task.flatten(us.TwoLayer(np.stack([w, w]), best.outgoing * np.array([0.4, 0.6]))))
+    found = us.certify(task, point)
+    assert found.directions.shape[1] == task.size
+    for direction in found.directions:
+        assert np.linalg.norm(direction) == pytest.approx(1)
+        assert float(task.loss(point + 0.01 * direction)) < found.loss - 1e-8

@@ -34,7 +34,7 @@ class Divergence:
         )
 
 
-def find_divergence(trajectory: Trajectory, task: Task | None = None) -> Divergence | None:
+def find_divergence(trajectory: Trajectory, task: Task | None = None, scale: float = 1.0) -> Divergence | None:
     """Whether a run that did not settle goes to infinity, from the norm in the last three decades of time.
 
     The rule: the run was not ended by a justified jump, and the loss no longer falls noticeably (t‖∇L‖², its fall in a
@@ -45,7 +45,7 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None) -> Diverge
     whose loss is bounded below cannot do that for ever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
 
     At loose tolerances the last gradient is mostly the integrator's error in stiff directions. With `task` and kept
-    snapshots the fall of the loss in the last decade is measured instead.
+    snapshots the fall of the loss in the last decade is measured instead. `scale`: the unit of the loss.
     """
     if trajectory.ending in ("polished", "settled") or len(trajectory.norms) < 4 * _DECADES // 2:
         return None
@@ -55,7 +55,7 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None) -> Diverge
     fall = end * trajectory.gradient_norm**2
     if task is not None and len(early):
         fall = float(task.loss(trajectory.snapshots[early[-1]])) - trajectory.loss
-    if times[0] > end / 10**_DECADES or fall > _SETTLED:
+    if times[0] > end / 10**_DECADES or fall > _SETTLED * scale:
         return None
     marks = end / 10.0 ** np.arange(_DECADES, -1, -1)
     along = np.interp(np.log(marks), np.log(times), norms)

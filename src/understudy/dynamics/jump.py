@@ -22,6 +22,9 @@ from jaxtyping import Array, Bool, Float
 from understudy.tasks.task import Task
 
 SOFT_DIRECTIONS = 4
+_SMALL = 1e-4
+"""Largest entry of a Hessian below which the loss is in small units."""
+
 _NEWTON_STEPS, _STALLS = 12, 3
 """Newton's steps at most, and those that may fail to halve the gradient: the point is at rounding."""
 
@@ -163,7 +166,10 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(last.best)))
     # Newton's method must have come to rounding (as the certificate has it): in twelve steps it may have overshot.
     rounding = 1e3 * jnp.finfo(float).eps * jnp.abs(last.hessian).max() * (1 + jnp.abs(last.best).max())
-    good = last.convex & inside & (last.norm <= jnp.maximum(1e-11, rounding))
+    # Small losses have small Hessians: then a gradient of 1e-11 is not small.
+    largest = jnp.abs(last.hessian).max()
+    unit = jnp.where(largest < _SMALL, largest, 1.0)
+    good = last.convex & inside & (last.norm <= jnp.maximum(1e-11 * unit, rounding))
     return Jump(good, last.best, last.loss, last.norm, last.decrement, jnp.linalg.norm(travelled), ratio)
 
 

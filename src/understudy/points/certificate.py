@@ -1,5 +1,6 @@
 """What a point is: gradient, inertia, explained and unexplained zero modes, and the verdict that follows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -54,9 +55,10 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
     reduction = task.reduce(vector)
     if reduction.outside is None:
         return certify_in_span(task, vector, 0, tolerance=tolerance, diverging=diverging)
-    return certify_in_span(
+    found = certify_in_span(
         reduction.task, reduction.vectors, reduction.outside, tolerance=tolerance, diverging=diverging
     )
+    return carried(found, lambda inside: reduction.lift(inside, None), reduction.vectors)
 
 
 def certify_in_span(
@@ -64,12 +66,21 @@ def certify_in_span(
 ) -> Certificate:
     """`certify` for a point of a task that was reduced, with `outside` directions left out (see `Reduction`)."""
     vector = task.flatten(parameters)
-    task, vector = task.prepared(vector).chart(vector)
-    if task.kinked and task.size <= DENSE and task.kinks(vector):
-        return _on_kinks(task, np.asarray(vector), tolerance, diverging)
-    if task.size > DENSE:
-        return _matrix_free(task, vector, outside, tolerance, diverging)
-    return _dense(task, np.asarray(vector), outside, tolerance, diverging)
+    local, origin = task.prepared(vector).chart(vector)
+    if local.kinked and local.size <= DENSE and local.kinks(origin):
+        return _on_kinks(local, np.asarray(origin), tolerance, diverging)
+    if local.size > DENSE:
+        return _matrix_free(local, origin, outside, tolerance, diverging)
+    return carried(_dense(local, np.asarray(origin), outside, tolerance, diverging), local.point, origin)
+
+
+def carried(certificate: Certificate, place: Callable[[Any], Any], origin: Any) -> Certificate:
+    """The certificate with its directions carried over by a map `place` of parameters."""
+    if not len(certificate.directions):
+        return certificate
+    start = np.asarray(place(jnp.asarray(origin)))
+    rows = [np.asarray(place(jnp.asarray(origin) + 1e-5 * d)) - start for d in certificate.directions]
+    return replace(certificate, directions=np.stack([row / np.linalg.norm(row) for row in rows]))
 
 
 def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str | None) -> Certificate:

@@ -132,7 +132,7 @@ def looks_further(case: Case) -> Answer:
         return Answer("non-strict saddle", (down.describe(),), way_down=down)
     symmetric = [f.tangents for f in case.families if f.name == "symmetry"]
     skip = np.concatenate(symmetric) if symmetric else np.zeros((0, len(around.vector)))
-    largest = max(0.5, float(np.linalg.norm(around.vector / around.lengths)))
+    largest = max(1.0, float(np.linalg.norm(around.vector / around.lengths)))
     largest = min(largest, around.task.kink_distance(around.vector) / (2 * float(around.lengths.max())))
     higher = examine(around, case.spectrum.values, case.spectrum.vectors, case.spectrum.zero, skip, largest)
     words: tuple[str, ...] = (f"{case.unexplained} zero modes without a symmetry behind them; {higher.describe()}",)

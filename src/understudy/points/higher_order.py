@@ -35,7 +35,7 @@ _FAINT = 0.5
 _ENOUGH = 3
 """Neighbouring radii on which a slope must be clear to count."""
 
-_FAR_ENOUGH = 0.1
+_FAR_ENOUGH = 0.4
 """Distance to which a direction must be followed in which nothing changes."""
 
 _CLOSE = 1 / 16
@@ -255,7 +255,7 @@ class _Relaxation:
         It starts at four times the y(z) of half the distance, which comes before in the lists.
         """
         left = np.linalg.norm(gradients @ self.across, axis=1)
-        for i in np.flatnonzero(~(left <= allowed) & (radii <= _FAR_ENOUGH * 8))[:_LOST]:
+        for i in np.flatnonzero(~(left <= allowed) & (radii <= 2 * _FAR_ENOUGH))[:_LOST]:
             before = offsets[i - 1] - start[i - 1] if i and radii[i] < 2.1 * radii[i - 1] else np.zeros(start.shape[1])
             offset = start[i] + 4 * np.nan_to_num(before)
             for _ in range(_NEWTON_STEPS):
