@@ -18,7 +18,7 @@ from understudy.papers.promises.reference import RADII, derivatives, judge, told
 
 
 def test_all_promises_are_claims_at_the_asked_scale():
-    assert [claim.id for claim in claims_of("promises")] == ["natures", "certificates", "kill-soak"]
+    assert [claim.id for claim in claims_of("promises")] == ["natures", "certificates", "kill-soak", "proofs"]
     assert set(certificates.NAMES) == set(KINDS)
     assert set(certificates.QUICK) < set(KINDS)
     (points,) = find_claims("promises", "certificates")

@@ -59,3 +59,8 @@ def tight_balance(degree, dim=2):
 def proved():
     """A proof to tamper with: the README's point."""
     return prove(*default_case())
+
+
+def beside_the_teacher(students, dim):
+    """Students on the sphere at right angles to the only teacher and to each other: saddles with rotations."""
+    return us.Sphere(np.eye(1, dim), students, activation="hermite:2"), np.eye(students, dim, 1)

@@ -4,11 +4,20 @@ import time
 
 import numpy as np
 import pytest
-from tests.proofs.cases import copies, default_case, dependent_teachers, one_average, one_relu, shared, tight_balance
+from tests.proofs.cases import (
+    beside_the_teacher,
+    copies,
+    default_case,
+    dependent_teachers,
+    one_average,
+    one_relu,
+    shared,
+    tight_balance,
+)
 
 import understudy as us
 from understudy.points import certify
-from understudy.proofs import prove
+from understudy.proofs import prove, verify
 
 
 def test_the_default_case_is_a_strict_minimum():
@@ -61,6 +70,15 @@ def test_a_saddle_is_proved_with_its_index():
     proof = prove(task, np.pad(np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2), ((0, 0), (0, 1))))
     assert (proof.kind, proof.index, proof.positives) == ("strict saddle", 2, 2)
     assert "index 2" in proof.statement
+
+
+@pytest.mark.parametrize(("students", "dim", "inertia"), [(1, 4, (1, 2, 0)), (2, 5, (2, 5, 1)), (2, 3, (2, 1, 1))])
+def test_students_beyond_the_teachers_span_have_rotations(students, dim, inertia):
+    # Toward the teacher the loss falls, toward another student it rises, and rotations about the teacher leave it as it is.
+    task, point = beside_the_teacher(students, dim)
+    proof, seen = prove(task, point), certify(task, point)
+    assert proof.frame.extra == students
+    assert (proof.index, proof.zeros, proof.positives) == inertia == (seen.index, seen.zeros, seen.positives)
 
 
 def test_zeros_of_rescalings_and_kinks_at_parallel_neurons():
@@ -138,3 +156,28 @@ def test_a_batch_is_refused():
     task, _ = default_case()
     with pytest.raises(ValueError, match="one point at a time"):
         prove(task, np.zeros((2, task.size)))
+
+
+class _Shifted(us.Population):
+    """A task whose exact form misses a part of its loss."""
+
+    def value(self, vector):
+        return super().value(vector) + 1e-3
+
+
+def test_an_exact_form_that_does_not_fit_its_task_proves_nothing():
+    task, point = default_case()
+    proof = prove(_Shifted(task.teacher, task.width), point)
+    assert "not the same problem" in proof.reason
+
+
+@pytest.mark.parametrize("outgoing", [1e-12, 1e-6, 1e9])
+@pytest.mark.parametrize("incoming", [1e-9, 1.0, 1e6])
+def test_a_problem_in_other_units_is_proved_as_well(incoming, outgoing, tmp_path):
+    _, point = one_relu()
+    plain = dependent_teachers(1).teacher
+    teacher = us.Teacher(incoming * np.asarray(plain.incoming), outgoing * np.asarray(plain.outgoing), "relu")
+    scaled = us.TwoLayer(incoming * np.asarray(point.incoming), outgoing * np.asarray(point.outgoing))
+    proof = prove(us.Population(teacher, 1), scaled)
+    assert (proof.kind, proof.zeros, proof.positives) == ("strict minimum", 1, 3)
+    assert verify(proof.save(tmp_path / "proof.json")).accepted

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.proofs.cases import copies, one_average, one_relu, proved, shared, tight_balance
+from tests.proofs.cases import beside_the_teacher, copies, one_average, one_relu, proved, shared, tight_balance
 
 from understudy.proofs import BadProofFileError, load, prove, verify
 from understudy.proofs.proof import digest
@@ -25,8 +25,8 @@ def test_a_proof_is_accepted_and_read_back(tmp_path):
 
 @pytest.mark.parametrize(
     "case", [tight_balance(6, 4), copies("relu"), copies("hermite:3", 3), one_average("erf", 3, 2, 5),
-             one_relu(), shared(1.5)],
-    ids=["sphere", "relu", "hermite", "erf", "gram-schmidt", "shares"],
+             one_relu(), shared(1.5), beside_the_teacher(2, 5)],
+    ids=["sphere", "relu", "hermite", "erf", "gram-schmidt", "shares", "rotations"],
 )  # fmt: skip
 def test_every_kind_of_problem_is_checked(case, tmp_path):
     assert verify(prove(*case).save(tmp_path / "proof.json")).accepted
@@ -36,6 +36,8 @@ CHANGES = {
     "center, a number": lambda c: c["center"][0].__setitem__(0, c["center"][0][0][:14] + "7" + c["center"][0][0][15:]),
     "center, all": lambda c: c.update(center=[["0.1"] * len(row) for row in c["center"]]),
     "center, a row fewer": lambda c: c["center"].pop(),
+    "units": lambda c: c["units"].update(outgoing="2"),
+    "units, negative": lambda c: c["units"].update(incoming="-1"),
     "radius, too large": lambda c: c.update(radius="1e-1"),
     "radius, below the error": lambda c: c.update(radius="1e-40"),
     "error": lambda c: c.update(error="1e-60"),

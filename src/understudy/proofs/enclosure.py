@@ -29,10 +29,15 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Enclosure:
-    """The loss of an exact form whose teachers have the coordinates `teachers` (k, r) in an orthonormal basis."""
+    """The loss of an exact form whose teachers have the coordinates `teachers` (k, r) in an orthonormal basis.
+
+    Parameters are in `units`: of incoming and of outgoing weights, as decimals. In units of their own size a problem is
+    as well conditioned as it can be, whatever units it came in.
+    """
 
     form: ExactForm
     teachers: Matrix
+    units: tuple[str, str] = ("1", "1")
 
     @property
     def dim(self) -> int:
@@ -52,13 +57,19 @@ class Enclosure:
     def split(self, x: list[Ball]) -> tuple[list[Matrix], list[list[Ball]]]:
         """Incoming vectors (columns) and outgoing weights of the students."""
         step = self.dim + self.outputs
-        rows = [x[i * step : (i + 1) * step] for i in range(self.form.width)]
+        scaled = [v * u for v, u in zip(x, self._scales(), strict=True)]
+        rows = [scaled[i * step : (i + 1) * step] for i in range(self.form.width)]
         fixed = self.form.fixed_outgoing
         outgoing = [row[self.dim :] for row in rows] if fixed is None else [[ball(float(a)) for a in b] for b in fixed]
         return [column(row[: self.dim]) for row in rows], outgoing
 
+    def _scales(self) -> list[Ball]:
+        """The unit of each parameter."""
+        incoming, outgoing = (ball(u) for u in self.units)
+        return ([incoming] * self.dim + [outgoing] * self.outputs) * self.form.width
+
     def evaluate(self, x: list[Ball]) -> Evaluation:
-        """All of it at once: the pairs are the same."""
+        """All of it at once: the pairs are the same. Derivatives are by the parameters in their units."""
         incoming, outgoing = self.split(x)
         form, n = self.form, self.form.width
         kernel = kernel_of(form.loss, form.activation, form.activation)
@@ -83,7 +94,7 @@ class Enclosure:
                 sums.add_teacher(i, v, [-b for b in teacher_outgoing[j]], to_teachers[i][j])
         scale = ball(1) / 2 if form.loss == "sphere" else ball(1)
         constant = self.constant if form.with_constant else ball(0)
-        return sums.result(scale, constant)
+        return sums.result(scale, constant, self._scales())
 
     @cached_property
     def constant(self) -> Ball:
@@ -112,11 +123,13 @@ class _Sums:
         self.hessian = [[ball(0)] * size for _ in range(size)]
         self.outside = [[ball(0)] * n for _ in range(n)]
 
-    def result(self, scale: Ball, constant: Ball) -> Evaluation:
+    def result(self, scale: Ball, constant: Ball, units: list[Ball]) -> Evaluation:
         size, n = len(self.gradient), len(self.outside)
-        hessian = matrix(size, size, (x for row in self.hessian for x in row)) * scale
+        rows = zip(self.hessian, units, strict=True)
+        hessian = matrix(size, size, (x * u * v for row, u in rows for x, v in zip(row, units, strict=True))) * scale
         outside = matrix(n, n, (x for row in self.outside for x in row)) * scale
-        return Evaluation((self.loss + constant) * scale, [g * scale for g in self.gradient], hessian, outside)
+        gradient = [g * u * scale for g, u in zip(self.gradient, units, strict=True)]
+        return Evaluation((self.loss + constant) * scale, gradient, hessian, outside)
 
     def add_own(self, i: int, own: tuple[Ball, Ball, Ball], factor: Ball) -> None:
         """factor |a_i|² D(|w_i|²)."""

@@ -57,6 +57,8 @@ def same(first: Proof, second: Proof) -> Relation:
         second.form.fixed_outgoing is None
     ):
         return Relation(False, "Not proved: the points have different parameters.")
+    if first.units != second.units:
+        return Relation(False, "Not proved: the proofs are in different units.")
     if first.form.fixed_outgoing is not None:
         return Relation(False, "Not proved: students with fixed outgoing weights are not permuted.")
     room = Fraction(first.radius) - Fraction(second.error)

@@ -31,7 +31,8 @@ class Proof:
     - `kind`: `"strict minimum"`, `"minimum"` (with flat directions along shares of outgoing weights), `"strict saddle"` or
       `"strict maximum"`; `index`, `zeros`, `positives`: the Hessian's inertia, with every zero along a known flat set.
     - `center`, `radius`, `error`: the box center ± radius holds exactly one critical point across the symmetries, within
-      `error` of the center. Decimals, each an exact number. `frame` says what the coordinates are.
+      `error` of the center. Decimals, each an exact number. `frame` says what the coordinates are; `units` are the units of
+      incoming and of outgoing weights, 1 unless weights are far from it.
     - `lower`, `upper`: the critical point's loss is between these decimals.
     - `shares`: where students share one incoming vector, their parts; the center then has one neuron for each group.
     - `distance`: how far (largest difference of a coordinate) the center is from the point given.
@@ -40,6 +41,7 @@ class Proof:
     form: ExactForm
     frame: Frame
     center: tuple[tuple[str, ...], ...]
+    units: tuple[str, str]
     radius: str
     error: str
     index: int
@@ -92,6 +94,7 @@ class Proof:
             "problem": problem,
             "frame": {"basis": frame.basis, "rank": frame.rank, "extra": frame.extra, "outside": frame.outside},
             "center": self.center,
+            "units": {"incoming": self.units[0], "outgoing": self.units[1]},
             "radius": self.radius,
             "error": self.error,
             "shares": shares,
@@ -151,6 +154,7 @@ def load(path: str | Path) -> Proof:
             form=form,
             frame=Frame(**frame),
             center=tuple(tuple(row) for row in content["center"]),
+            units=(content["units"]["incoming"], content["units"]["outgoing"]),
             radius=content["radius"],
             error=content["error"],
             index=content["inertia"]["negative"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,9 @@ from understudy.tasks.task import Task
 BITS = 192
 DIGITS = 45
 """Of the center, after the point."""
+
+DIFFERENCE = 1e-7
+"""How far, relative to the teacher's energy, the task's loss may be from that of its exact form: rounding and the way to the critical point."""
 
 
 def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoProof:
@@ -54,12 +58,14 @@ def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoPr
         incoming = np.asarray(network.incoming)
         outgoing = np.asarray(network.outgoing).reshape(form.width, -1)
         with precision(BITS):
-            return _prove(form, incoming, outgoing, radius)
+            return _prove(form, incoming, outgoing, radius, lambda: float(task.loss(vector)))
     except (NoExactFormError, NoKernelError, NotProvedError, KinkError, CostlyError) as error:
         return NoProof(str(error).rstrip("."))
 
 
-def _prove(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: float) -> Proof:
+def _prove(
+    form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: float, loss: Callable[[], float]
+) -> Proof:
     shares = find_shares(form, incoming, outgoing)
     if shares is not None and any(float(s) == 0 for s in shares.share):
         raise NotProvedError("degenerate: students with one incoming vector, of which one has no outgoing weight")
@@ -68,21 +74,31 @@ def _prove(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: 
         incoming, outgoing = merge(shares, incoming, outgoing)
         single = replace(form, width=shares.width)
     frame, inside = frame_of(form.incoming, incoming)
-    enclosure = Enclosure(single, teacher_coordinates(form.incoming, frame))
-    start = inside if enclosure.outputs == 0 else np.concatenate([inside, outgoing], axis=1)
+    trained = form.fixed_outgoing is None
+    units = (_unit(inside), _unit(outgoing) if trained else "1")
+    enclosure = Enclosure(single, teacher_coordinates(form.incoming, frame), units)
+    start = inside / float(units[0])
+    if trained:
+        start = np.concatenate([start, outgoing / float(units[1])], axis=1)
     scale = float(np.abs(start).max())
     polished = polish(enclosure, frame, start.ravel(), accuracy_of(form) * scale)
     texts = [decimal(x, DIGITS) for x in polished]
     center = [ball(t) for t in texts]
     zero = verify_zero(enclosure, frame, center, radius * scale)
     inertia, zeros = _inertia(form, enclosure, frame, shares, center, zero)
-    energy = abs(zero.loss) + abs(enclosure.constant)
-    lower, upper = outward(zero.loss, 1e-32 * float(energy.abs_upper()))
+    energy = float((abs(zero.loss) + abs(enclosure.constant)).abs_upper())
+    given = loss()
+    if not abs(float(zero.loss) - given) <= DIFFERENCE * energy:
+        raise NotProvedError(
+            f"the task's loss is {given:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same problem"
+        )
+    lower, upper = outward(zero.loss, 1e-32 * energy)
     step = frame.dim + enclosure.outputs
     return Proof(
         form=form,
         frame=frame,
         center=tuple(tuple(texts[i : i + step]) for i in range(0, len(texts), step)),
+        units=units,
         radius=_short(zero.radius),
         error=_short(zero.error),
         index=inertia.negative,
@@ -95,6 +111,13 @@ def _prove(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: 
     )
 
 
+def _unit(weights: np.ndarray) -> str:
+    """The power of ten next to the largest weight."""
+    largest = float(np.abs(weights).max(initial=0.0))
+    exponent = round(math.log10(largest)) if largest > 0 else 0
+    return f"1e{exponent}" if exponent else "1"
+
+
 def _inertia(
     form: ExactForm, enclosure: Enclosure, frame: Frame, shares: Shares | None, center: list[Ball], zero: Zero
 ) -> tuple[Signs, int]:
@@ -103,7 +126,7 @@ def _inertia(
     box = [c + ball(0, zero.radius.abs_upper()) for c in center]
     if shares is not None:
         parity = parity_of(form.activation)
-        enclosure = Enclosure(form, enclosure.teachers)
+        enclosure = Enclosure(form, enclosure.teachers, enclosure.units)
         center, box = (spread(shares, x, frame.dim, parity) for x in (center, box))
         over, along = enclosure.evaluate(box), flat_directions(shares, frame.dim, parity)
         flat, moved = (_beside(tangents(enclosure, frame, x), along) for x in (center, box))

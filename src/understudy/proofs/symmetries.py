@@ -20,25 +20,25 @@ from understudy.proofs.named import HOMOGENEITY
 
 
 def tangents(enclosure: Enclosure, frame: Frame, x: list[Ball]) -> Matrix | None:
-    """T(x), a column per symmetry, or None if there is none."""
-    incoming, outgoing = enclosure.split(x)
+    """T(x), a column per symmetry, or None if there is none. It is the same in all units."""
     n, d, outputs = enclosure.form.width, enclosure.dim, enclosure.outputs
     step, columns = d + outputs, []
+    rows = [x[i * step : (i + 1) * step] for i in range(n)]
     degree = HOMOGENEITY.get(enclosure.form.activation)
     sphere = enclosure.form.loss == "sphere"
     if sphere or (outputs and degree is not None):
         for i in range(n):
             entries = [ball(0)] * (n * step)
-            entries[i * step : i * step + d] = incoming[i].entries()
+            entries[i * step : i * step + d] = rows[i][:d]
             if outputs:
-                entries[i * step + d : (i + 1) * step] = [-(degree or 0) * a for a in outgoing[i]]
+                entries[i * step + d : (i + 1) * step] = [-(degree or 0) * a for a in rows[i][d:]]
             columns.append(entries)
     for first in range(frame.rank, frame.dim):
         for second in range(first + 1, frame.dim):
             entries = [ball(0)] * (n * step)
-            for i, w in enumerate(incoming):
-                entries[i * step + second] = w[first, 0]
-                entries[i * step + first] = -w[second, 0]
+            for i, row in enumerate(rows):
+                entries[i * step + second] = row[first]
+                entries[i * step + first] = -row[second]
             columns.append(entries)
     if not columns:
         return None

@@ -35,7 +35,12 @@ def _existence(proof: Proof) -> str:
     merged = ""
     if proof.shares is not None:
         merged = f" of the network with {_count(proof.shares.width, 'different neuron')}"
-    return f"exactly one critical point{merged}{orbit} lies within {proof.radius} of the center in each coordinate."
+    units = ""
+    if proof.units != ("1", "1"):
+        units = f" (in units of {proof.units[0]} for incoming and {proof.units[1]} for outgoing weights)"
+    return (
+        f"exactly one critical point{merged}{orbit} lies within {proof.radius} of the center in each coordinate{units}."
+    )
 
 
 def _nature(proof: Proof) -> str:

@@ -49,6 +49,9 @@ class _Checker:
         if self.problem["loss"] != "sphere" and (self.problem["repulsion"] != 1 or not self.problem["with_constant"]):
             raise Refused("a population loss has no factor on its repulsion, and its constant")
         self.center = [_exact(x) for row in center for x in row]
+        self.unit, self.outgoing_unit = (_exact(content["units"][key]) for key in ("incoming", "outgoing"))
+        if not (self.unit > 0 and self.outgoing_unit > 0):
+            raise Refused("units are positive numbers")
         self.radius, self.error = _exact(content["radius"]), _exact(content["error"])
 
     def run(self) -> None:
@@ -69,12 +72,21 @@ class _Checker:
             raise Refused("the loss is not shown to be between the bounds")
 
     def _energy(self, x: list[Ball]) -> Energy:
+        """At numbers in the file's units, with derivatives by them (the further coordinate has the unit of the others)."""
         step = self.dim + self.trained
         rows = [x[i : i + step] for i in range(0, len(x), step)]
-        students = [[*row[: self.dim], *[arb(0)] * (self.wide - self.dim)] for row in rows]
+        students = [[*(w * self.unit for w in row[: self.dim]), *[arb(0)] * (self.wide - self.dim)] for row in rows]
         fixed = self.problem["fixed_outgoing"]
-        weights = [[arb(a) for a in row] for row in fixed] if fixed is not None else [row[self.dim :] for row in rows]
-        return energy(self.problem, self.teachers, [_column(s) for s in students], weights)
+        weights = [[a * self.outgoing_unit for a in row[self.dim :]] for row in rows]
+        if fixed is not None:
+            weights = [[arb(a) for a in row] for row in fixed]
+        found = energy(self.problem, self.teachers, [_column(s) for s in students], weights)
+        units = ([self.unit] * self.wide + [self.outgoing_unit] * self.trained) * len(rows)
+        gradient = [g * u for g, u in zip(found.gradient, units, strict=True)]
+        hessian = [
+            [h * u * v for h, v in zip(row, units, strict=True)] for row, u in zip(found.hessian, units, strict=True)
+        ]
+        return Energy(found.loss, gradient, hessian)
 
     def _zero(self) -> Ball:
         """One zero of ∇L across the symmetries in the box, within the error; returns its loss."""
