@@ -130,14 +130,3 @@ def name_by_hash(command: str, told: dict[str, Any], teacher: Teacher, **options
 
     weights = {"incoming": np.asarray(teacher.incoming), "outgoing": np.asarray(teacher.outgoing)}
     return f"{command}-{configuration_hash({'task': told, 'teacher': weights, 'options': options})}"
-
-
-def population_of(teacher: Teacher, width: int) -> Any:
-    """The population loss: on a lattice in the plane where there is no closed form, else from pair interactions."""
-    from understudy.gaussian import has_closed_form
-    from understudy.tasks import Population, on_grid
-
-    closed = has_closed_form(teacher.activation, teacher.activation)
-    if teacher.dim <= 2 and not closed and teacher.activation.smoothness > 0:
-        return on_grid(teacher, width)
-    return Population(teacher, width)

@@ -14,7 +14,7 @@ from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
-    from understudy.networks import Teacher, TwoLayer
+    from understudy.networks import Teacher
 
 
 def split(
@@ -50,6 +50,7 @@ def split(
 
     from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
+    from understudy.experiments.splitting import find_minimum, split_report
 
     keep_compiled_programs()
     screen = Console(stderr=True, quiet=json_)
@@ -67,14 +68,15 @@ def split(
                 "dim": source.dim,
             }
             with screen.status("following the flow to a minimum"):
-                network, told["seed"] = _minimum(source, student, seed)
+                network, told["seed"] = find_minimum(source, student, seed)
         width = network.width
         if neuron is not None and not 0 <= neuron < width:
             raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
     except (ValueError, TypeError) as error:
         fail(str(error))
     with screen.status("splitting") as status:
-        report = _report(source, network, range(width) if neuron is None else [neuron], shares, follow, status)
+        neurons = list(range(width)) if neuron is None else [neuron]
+        report = split_report(source, network, neurons, shares, follow=follow, watch=status.update)
     content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), **report["json"]}
     if json_:
         print(json.dumps(content, indent=1))
@@ -108,125 +110,6 @@ def _check(source: Teacher) -> None:
             f"split takes a teacher of one output with a smooth activation; received {source.activation.name} and outgoing weights of "
             f"shape {source.outgoing.shape}."
         )
-
-
-def _minimum(source: Teacher, width: int, seed: int | None) -> tuple[TwoLayer, int]:
-    """Where one Glorot start ends; the best of eight unless a seed is given."""
-    import numpy as np
-
-    from understudy.commands.sources import population_of
-    from understudy.dynamics import FlowOptions, starts
-    from understudy.fitting import fit
-    from understudy.tasks import Population
-
-    seeds = list(range(8)) if seed is None else [seed]
-    if min(seeds) < 0:
-        raise ValueError(f"--seed is not negative; received {seed}.")
-    task = population_of(source, width)
-    begin = starts.glorot(Population(source, width), seeds)
-    runs = fit(task, seeds, init=begin, options=FlowOptions(snapshots=0))
-    minima = [r for r in runs if r.certificate.kind == "minimum"]
-    if not minima:
-        raise ValueError(
-            f"No start ended in a minimum: {sorted({r.certificate.kind for r in runs})}. Try another --seed."
-        )
-    best = min(minima, key=lambda r: r.loss)
-    order = np.argsort(-np.asarray(best.parameters.outgoing))
-    return type(best.parameters)(best.parameters.incoming[order], best.parameters.outgoing[order]), best.seed
-
-
-def _report(
-    source: Teacher, network: TwoLayer, neurons: Any, shares: list[float], follow: bool, status: Any
-) -> dict[str, Any]:
-    import numpy as np
-
-    from understudy.commands.sources import population_of
-    from understudy.points import certify
-    from understudy.points.destinations import Catalogue, follow_pushes, least_direction
-    from understudy.points.splitting import expected_kind, lower_bound, split_matrices
-    from understudy.surgery import split as split_neuron
-
-    task, wide = population_of(source, network.width), population_of(source, network.width + 1)
-    point = certify(task, network)
-    axis = np.linspace(-1.0, 0.5, 61)
-    rows, lines = [], []
-    catalogue = Catalogue(wide, {"the minimum that was split": network})
-    for j in neurons:
-        status.update(f"neuron {j}")
-        matrices = split_matrices(task, network, j)
-        y = np.linalg.eigvalsh(matrices.curvature)
-        points = [split_neuron(network, {j: [mu, 1 - mu]}) for mu in shares]
-        certificates = [certify(wide, p) for p in points]
-        row: dict[str, Any] = {
-            "neuron": j,
-            "outgoing": float(network.outgoing[j]),
-            "norm": float(np.linalg.norm(np.asarray(network.incoming[j]))),
-            "scenario": matrices.scenario,
-            "least_of_Y": float(y[0]),
-            "largest_of_Y": float(y[-1]),
-            "splits": [
-                {
-                    "mu": mu,
-                    "kind": c.kind,
-                    "expected": expected_kind(matrices.scenario, mu)
-                    if point.kind == "minimum" and not point.zeros
-                    else None,
-                    "index": c.index,
-                    "least_eigenvalue": c.least_eigenvalue,
-                    "upper_bound": float(matrices.upper_bound(mu)),
-                }
-                for mu, c in zip(shares, certificates, strict=True)
-            ],
-        }
-        if follow:
-            # At a non-strict saddle, such as a minimum split at μ = 0 or 1, the least eigenvalue is zero: there is no direction
-            # along which a push is known to leave.
-            pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
-            directions = [least_direction(wide, points[i])[1] for i in pushed]
-
-            def watch(done: int, total: int, j: int = j) -> None:
-                status.update(f"neuron {j}: {done} of {total} pushes")
-
-            chosen = [points[i] for i in pushed]
-            found = follow_pushes(wide, chosen, directions, catalogue=catalogue, watch=watch) if pushed else []
-            row["destinations"] = [
-                {
-                    "mu": shares[pushed[d.origin]],
-                    "sign": d.sign,
-                    "kind": d.kind,
-                    "name": d.name,
-                    "loss": d.loss,
-                    "escape": d.escape.words if d.escape else None,
-                }
-                for d in found
-            ]
-        rows.append(row)
-        line = [*axis, -1.0, 0.0, 1.0]
-        vectors = np.stack([np.asarray(wide.flatten(split_neuron(network, {j: [mu, 1 - mu]}))) for mu in line])
-        hessians = np.asarray(wide.hessian(vectors))
-        below = lower_bound(*hessians[-3:])
-        spectra = np.linalg.eigvalsh(hessians[:-3])
-        for told_split in row["splits"]:
-            told_split["lower_bound"] = float(below(told_split["mu"]))
-        lines.append(
-            {
-                "mu": axis,
-                "five": spectra[:, :5],
-                "upper": matrices.upper_bound(axis),
-                "lower": below(axis),
-                "row": row,
-            }
-        )
-    told = {
-        "point": {
-            "kind": point.kind,
-            "loss": point.loss,
-            "gradient_norm": point.gradient_norm,
-            "least_eigenvalue": point.least_eigenvalue,
-        },
-        "neurons": rows,
-    }
-    return {"json": told, "lines": lines}
 
 
 def _print(report: dict[str, Any]) -> None:
