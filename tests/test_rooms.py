@@ -114,3 +114,23 @@ def test_a_room_imports_from_rooms_before_it(room):
 def test_the_architecture_page_lists_the_rooms_in_order():
     page = (SOURCE.parent.parent / "docs" / "architecture.md").read_text()
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == [room for room in ROOMS if room != "__main__"]
+
+
+def lines_of(function):
+    """Lines of a function without its docstring."""
+    documented = ast.get_docstring(function) is not None
+    first = function.body[1] if documented and len(function.body) > 1 else function.body[0]
+    return function.end_lineno - first.lineno + 1
+
+
+def test_only_measures_of_claims_are_long():
+    """`measure` keeps the whole list of a claim's checks beside the numbers they compare; all else in `papers` is short."""
+    long = [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in (SOURCE / "papers").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and lines_of(node) > 60
+        and not (node.returns and ast.unparse(node.returns) == "Measurement")
+    ]
+    assert not long
