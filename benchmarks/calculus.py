@@ -12,9 +12,10 @@ EVALUATIONS = 200
 """Loss, gradient and Hessian evaluations set against one reduction: a flow takes 100 to 400 of them."""
 
 
-def start(n: int, k: int, d: int) -> tuple[Population, TwoLayer]:
+def start(n: int, k: int, d: int, activation: str = "erf") -> tuple[Population, TwoLayer]:
     rng = np.random.default_rng(0)
-    return Population(Teacher.orthonormal(k, d), n), TwoLayer(rng.normal(size=(n, d)) / np.sqrt(d), rng.normal(size=n))
+    task = Population(Teacher.orthonormal(k, d, activation), n)
+    return task, TwoLayer(rng.normal(size=(n, d)) / np.sqrt(d), rng.normal(size=n))
 
 
 def seconds_of_evaluation(task: Population, parameters: TwoLayer) -> float:
@@ -43,6 +44,16 @@ def dimensions(n: int, k: int, d: int) -> list[str]:
     return [f"({n}, {k})", f"{d:,}", *times, f"{total / base:.2f}"]
 
 
+def biases(name: str, n: int, k: int) -> list[str]:
+    """Loss, gradient and Hessian with trained biases, beside the same without."""
+    plain, parameters = start(n, k, k + 1, name)
+    biased = Population(Teacher.orthonormal(k, dim=k + 1, activation=name), n, bias="trained")
+    shifted = TwoLayer(parameters.incoming, parameters.outgoing, np.linspace(-0.5, 0.5, n), 0.1)
+    without, with_biases = seconds_of_evaluation(plain, parameters), seconds_of_evaluation(biased, shifted)
+    times = [f"{1e3 * time:.3f}" for time in (without, with_biases)]
+    return [name, f"({n}, {k})", *times, f"{with_biases / without:.2f}"]
+
+
 def main() -> None:
     console = Console()
     table = Table(title="Loss, gradient and Hessian, erf, d = k + 1 (target: ratio ≥ 5)")
@@ -57,4 +68,11 @@ def main() -> None:
         table.add_column(column, justify="right")
     for n, k in ((8, 16), (16, 48)):
         table.add_row(*dimensions(n, k, 100_000))
+    console.print(table)
+
+    table = Table(title="Loss, gradient and Hessian with biases, d = k + 1 (target: ratio ≤ 2)")
+    for column in ("activation", "(n, k)", "without, ms", "with, ms", "ratio"):
+        table.add_column(column, justify="right")
+    for name in ("erf", "relu", "tanh"):
+        table.add_row(*biases(name, 8, 16))
     console.print(table)

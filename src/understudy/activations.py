@@ -129,9 +129,13 @@ class Polynomial(Activation):
 
 @dataclass(frozen=True)
 class Smooth(Activation):
-    """Any smooth function, with `formula(x)` giving the value and four derivatives."""
+    """Any smooth function, with `formula(x)` giving the value and four derivatives.
+
+    `own` marks a function that a user brought: quadrature checks whether it resolves it.
+    """
 
     formula: Callable[[Array], Derivatives] = field(kw_only=True)
+    own: bool = field(default=False, kw_only=True)
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
         """What `formula` gives, cut at `order`."""
@@ -148,8 +152,9 @@ def from_function(
 ) -> Smooth:
     """An activation from any smooth elementwise JAX function; its derivatives come from automatic differentiation.
 
-    `steepness` and `growth` tell the quadrature what to resolve (see `Activation`); its error estimate tells whether
-    they were right. `parity` is used as a symmetry of the network, so state it only where it holds exactly.
+    `steepness` and `growth` tell the quadrature what to resolve (see `Activation`). Interactions and population losses
+    compare their quadrature with a finer one, and raise if it does not resolve the function or if the function is not
+    smooth. `parity` is used as a symmetry of the network, so state it only where it holds exactly.
 
     >>> import jax.numpy as jnp
     >>> from_function(jnp.sin, "sin", parity="odd")(0.5)
@@ -163,7 +168,7 @@ def from_function(
         return tuple(f(x) for f in functions)
 
     _check_traceable(function, name)
-    return Smooth(name, parity=parity, steepness=steepness, growth=growth, formula=formula)
+    return Smooth(name, parity=parity, steepness=steepness, growth=growth, formula=formula, own=True)
 
 
 def _check_traceable(function: Callable[[Array], Array], name: str) -> None:

@@ -14,6 +14,7 @@ from scipy import special
 from cases import thorough_but
 from understudy import Population, Teacher, TwoLayer, gaussian
 from understudy.activations import PiecewiseLinear, get
+from understudy.tasks.pairs import LARGE, pair_up
 
 _evaluate = eqx.filter_jit(lambda task, vector: task.evaluate(vector))
 
@@ -318,8 +319,21 @@ def test_a_rectifier_learning_from_a_steep_teacher():
 def test_closed_forms_need_no_nodes():
     task, parameters = problem("erf", "erf")
     assert task.closed_form
-    assert task.prepared(100 * task.flatten(parameters)) is task
+    assert task.prepared(task.flatten(parameters)) is task
+    assert task.prepared(100 * task.flatten(parameters)).resolution > LARGE
+    relu, rectifiers = problem("relu", "relu")
+    assert relu.prepared(100 * relu.flatten(rectifiers)) is relu
     assert not Population(task.teacher, 2, activation="tanh").closed_form
+
+
+@pytest.mark.parametrize("norm", [1e3, 1e6])
+def test_erf_pairs_keep_their_digits_at_large_norms(norm):
+    """∂²G/∂q12² = (2/π) q12/gap^(3/2), gap = 1 + q11 + q22 + (area)², at an angle of a thousandth."""
+    erf, angle = get("erf"), 1e-3
+    p, q = norm * jnp.array([[1.0, 0.0]]), norm * jnp.array([[math.cos(angle), math.sin(angle)]])
+    found = pair_up(erf, erf, p, q, 2 * LARGE).partials.q12q12
+    gap = 1 + 2 * norm**2 + (norm**2 * math.sin(angle)) ** 2
+    assert float(found[0, 0]) == pytest.approx(2 / math.pi * norm**2 * math.cos(angle) / gap**1.5, rel=1e-12)
 
 
 # -- degenerate points -------------------------------------------------------------------------------------------------

@@ -19,26 +19,44 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import PiecewiseLinear, Polynomial
+from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
 from understudy.gaussian.partials import Covariance, Partials, SelfPartials
+
+
+def has_closed_form(first: Activation, second: Activation) -> bool:
+    """Whether the pair is erf-erf, piecewise linear-piecewise linear, or polynomial-polynomial."""
+    families = (Erf, PiecewiseLinear, Polynomial)
+    return any(isinstance(first, family) and isinstance(second, family) for family in families)
 
 
 def erf_partials(c: Covariance) -> Partials:
     """Both activations erf(x/√2). Every partial exists everywhere, at zero norms too."""
-    a, b, q12 = 1 + c.q11, 1 + c.q22, c.q12
+    noise1, noise2 = 1 / jnp.sqrt(1 + c.q11), 1 / jnp.sqrt(1 + c.q22)
     gap = 1 + c.q11 + c.q22 + jnp.maximum(c.determinant, 0.0)  # (1+q11)(1+q22) - q12², with no cancellation
-    root = jnp.sqrt(gap)
-    cubed = gap * root
+    return _erf_from_angle(c.q12 * noise1 * noise2, jnp.sqrt(gap) * noise1 * noise2, noise1, noise2)
+
+
+def erf_partials_of_norms(r1: Array, r2: Array, u: Array) -> Partials:
+    """The same from norms and correlation, for norms up to the largest float: nothing is squared that may overflow."""
+    length1, length2 = jnp.hypot(1.0, r1), jnp.hypot(1.0, r2)
+    noise1, noise2, share1, share2 = 1 / length1, 1 / length2, r1 / length1, r2 / length2
+    sine = jnp.hypot(jnp.hypot(noise1, share1 * noise2), share1 * share2 * jnp.sqrt((1 - u) * (1 + u)))
+    return _erf_from_angle(share1 * share2 * u, sine, noise1, noise2)
+
+
+def _erf_from_angle(cosine: Array, sine: Array, noise1: Array, noise2: Array) -> Partials:
+    """From ρ = q12/√((1+q11)(1+q22)), √(1 - ρ²), 1/√(1+q11) and 1/√(1+q22)."""
+    bend = (1 + 2 * sine**2) / sine**3
     scaled = Partials(
-        value=jnp.arctan2(q12, root),
-        q11=-q12 / (2 * a * root),
-        q12=1 / root,
-        q22=-q12 / (2 * b * root),
-        q11q11=q12 * (2 * gap + a * b) / (4 * a**2 * cubed),
-        q11q12=-b / (2 * cubed),
-        q12q12=q12 / cubed,
-        q12q22=-a / (2 * cubed),
-        q22q22=q12 * (2 * gap + a * b) / (4 * b**2 * cubed),
+        value=jnp.arctan2(cosine, sine),
+        q11=-cosine * noise1**2 / (2 * sine),
+        q12=noise1 * noise2 / sine,
+        q22=-cosine * noise2**2 / (2 * sine),
+        q11q11=cosine * bend * noise1**4 / 4,
+        q11q12=-(noise1**3) * noise2 / (2 * sine**3),
+        q12q12=cosine * noise1**2 * noise2**2 / sine**3,
+        q12q22=-noise1 * noise2**3 / (2 * sine**3),
+        q22q22=cosine * bend * noise2**4 / 4,
     )
     return Partials(*(2 / math.pi * x for x in scaled))
 

@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from understudy.activations import Activation, Polynomial
 from understudy.gaussian import Partials, mehler
-from understudy.gaussian.quadrature import TERMS
+from understudy.gaussian.partials import TERMS
 
 _PIECE = 4096
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import jax
@@ -14,17 +13,20 @@ from numpy.typing import ArrayLike
 from understudy import activations
 from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
 from understudy.gaussian import closed, quadrature
+from understudy.gaussian.closed import has_closed_form
 from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
+from understudy.gaussian.with_biases import (
+    FINEST,
+    NODES_AT_ONCE,
+    biased_partials,
+    first_nodes,
+    require_smooth,
+    with_unseen,
+)
 
 _EPSILON = float(np.finfo(float).eps)
-_FINEST = 1025  # nodes a line
-_NODES_AT_ONCE = 600_000
-
-
-def has_closed_form(first: Activation, second: Activation) -> bool:
-    """Whether the pair is erf-erf, piecewise linear-piecewise linear, or polynomial-polynomial."""
-    families = (Erf, PiecewiseLinear, Polynomial)
-    return any(isinstance(first, family) and isinstance(second, family) for family in families)
+_LARGEST_NORM = 1e75
+_LARGEST_ERROR = 1e-6  # relative to the size of the summands; larger ones are refused by `interaction`
 
 
 def pair_partials(first: Activation, second: Activation, c: Covariance, nodes: int = 129) -> Partials:
@@ -63,6 +65,13 @@ def _closed(first: Activation, second: Activation, c: Covariance) -> Estimated:
     return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
 
 
+@jax.jit
+def _closed_erf(r1: Array, r2: Array, u: Array) -> Estimated:
+    p = closed.erf_partials_of_norms(r1, r2, u)
+    size = Partials(*(jnp.abs(x) for x in p))
+    return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
+
+
 @partial(jax.jit, static_argnames=("first", "second", "nodes"))
 def _integrated(first: Activation, second: Activation, c: Covariance, nodes: int) -> quadrature.Stacked:
     if isinstance(first, PiecewiseLinear):
@@ -76,7 +85,7 @@ def _in_batches(first: Activation, second: Activation, c: Covariance, nodes: int
     """
     if isinstance(second, PiecewiseLinear):
         return _in_batches(second, first, c.swapped(), nodes).swapped()
-    batch = max(1, _NODES_AT_ONCE // nodes**2)
+    batch = max(1, NODES_AT_ONCE // nodes**2)
     padded = [jnp.asarray(np.append(x, np.ones(-np.size(x) % batch)).reshape(-1, batch)) for x in c]
     batches = [_integrated(first, second, Covariance(*rows), nodes) for rows in zip(*padded, strict=True)]
     empty = (np.zeros((len(Partials._fields), 0)),) * 3
@@ -91,21 +100,29 @@ def partials(
     r2: ArrayLike,
     u: ArrayLike,
     activation2: str | Activation | None = None,
+    *,
+    bias1: ArrayLike = 0.0,
+    bias2: ArrayLike = 0.0,
 ) -> Estimated:
-    """E[σ1(r1 x) σ2(r2 y)], its partials with respect to the covariance (q11, q12, q22), and error estimates.
+    """E[σ1(r1 x + bias1) σ2(r2 y + bias2)], its partials by the covariance (q11, q12, q22), and error estimates.
 
-    Arguments as in `interaction`. Partials that do not exist (ReLU at a zero norm, second ones at u = ±1) are NaN.
-    Quadrature doubles its nodes until that no longer helps; `error` tells what was achieved.
+    Arguments as in `interaction`. If any bias is not zero, the partials by the biases are there, too (`BiasedPartials`).
+    Partials that do not exist (ReLU at a zero norm, second ones at u = ±1) are NaN. Quadrature doubles its nodes until
+    that no longer helps; `error` is what was achieved.
     """
-    first, second, norm1, norm2, correlation = _checked(activation, activation2, r1, r2, u)
+    first, second, arrays = _checked(activation, activation2, r1=r1, r2=r2, u=u, bias1=bias1, bias2=bias2)
+    norm1, norm2, correlation, mean1, mean2 = arrays
+    if isinstance(first, Erf) and isinstance(second, Erf) and not _any(mean1, mean2):
+        return _closed_erf(norm1, norm2, correlation)
     c = Covariance.from_correlation(norm1, norm2, correlation)
+    if _any(mean1, mean2):
+        return biased_partials(first, second, c, (mean1, mean2))
     if has_closed_form(first, second):
         return _closed(first, second, c)
-    largest = float(jnp.max(jnp.maximum(first.steepness * norm1, second.steepness * norm2), initial=1.0))
-    scale = 2.0 ** math.ceil(math.log2(largest))  # few numbers of nodes, so that code is compiled few times
-    nodes = 2 * quadrature.nodes_needed(scale) - 1  # twice what is needed: the estimate compares with half
+    require_smooth(first, second, norm1, norm2)
+    nodes = 2 * first_nodes(first, second, c) - 1  # twice what is needed: the estimate compares with half
     result = _in_batches(first, second, c, nodes)
-    while 2 * nodes - 1 <= _FINEST:
+    while 2 * nodes - 1 <= FINEST:
         error = np.asarray(result.error.value)
         if np.all(error <= 1e-13 * np.asarray(result.size.value)):
             break
@@ -114,7 +131,11 @@ def partials(
         if np.all(np.asarray(finer.error.value) > error / 4):
             break
         result = finer
-    return result
+    return with_unseen(result, (first, second), (norm1, norm2), nodes)
+
+
+def _any(*arrays: Array) -> bool:
+    return any(bool(np.any(np.asarray(array) != 0)) for array in arrays)
 
 
 def interaction(
@@ -123,37 +144,55 @@ def interaction(
     r2: ArrayLike,
     u: ArrayLike,
     activation2: str | Activation | None = None,
+    *,
+    bias1: ArrayLike = 0.0,
+    bias2: ArrayLike = 0.0,
 ) -> Float[Array, "*shape"]:
-    """g(r1, r2, u) = E[σ1(r1 x) σ2(r2 y)] for standard Gaussians x, y with correlation u.
+    """g(r1, r2, u) = E[σ1(r1 x + bias1) σ2(r2 y + bias2)] for standard Gaussians x, y with correlation u.
 
     **Arguments**
 
     - `activation`: σ1, by name or object; `activation2`: σ2, the same unless given.
-    - `r1`, `r2`: norms ≥ 0 of the two incoming vectors; `u` in [-1, 1]: their correlation. They broadcast.
+    - `r1`, `r2`: norms ≥ 0 of the two incoming vectors; `u` in [-1, 1]: their correlation; `bias1`, `bias2`: biases.
+      They broadcast.
 
     Exact to rounding for erf, relu, abs, linear, quadratic and hermite:ρ (with themselves; relu, abs and linear with
-    each other, polynomials too), at u = ±1 and zero norms too. Else by quadrature: relative error ≤ 1e-12 for norms up
-    to 10 and ≤ 1e-8 up to 30; `understudy.gaussian.partials` returns the error estimate with the value.
+    each other, polynomials too), at u = ±1, zero norms and large biases, too. Else by quadrature: relative error
+    ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to 30. An error above 1e-6 raises; `understudy.gaussian.partials` returns
+    the error estimate with the value.
 
     >>> float(interaction("relu", 1.0, 1.0, 1.0))
     0.5
+    >>> round(float(interaction("erf", 1.0, 1.0, 0.5, bias1=0.3, bias2=-0.2)), 12)
+    0.136109441173
 
     **Reference**: Simsek, Bendjeddou, Gerstner, Brea 2023, "Should under-parameterized student networks copy or average
     teacher weights?", Eq. 7, 125 and Lemma F.1.
     """
-    return partials(activation, r1, r2, u, activation2).partials.value
+    found = partials(activation, r1, r2, u, activation2, bias1=bias1, bias2=bias2)
+    _require_accuracy(found)
+    return found.partials.value
+
+
+def _require_accuracy(found: Estimated) -> None:
+    error, size = np.ravel(found.error.value), np.ravel(found.size.value)
+    bad = error > _LARGEST_ERROR * size
+    if np.any(bad):
+        worst = int(np.argmax(np.where(bad, error, 0.0)))
+        raise ValueError(
+            f"Quadrature does not resolve this activation: it found {float(np.ravel(found.partials.value)[worst]):.6g} with "
+            f"an error estimate of {error[worst]:.1e}. Give from_function a larger steepness= (and growth=), or use a "
+            "smoother function; understudy.gaussian.partials returns values with their error estimates."
+        )
 
 
 def _checked(
-    activation: str | Activation,
-    activation2: str | Activation | None,
-    r1: ArrayLike,
-    r2: ArrayLike,
-    u: ArrayLike,
-) -> tuple[Activation, Activation, Array, Array, Array]:
+    activation: str | Activation, activation2: str | Activation | None, **numbers: ArrayLike
+) -> tuple[Activation, Activation, list[Array]]:
+    """The activations, and r1, r2, u, bias1, bias2 as arrays of one shape."""
     first = activations.get(activation)
     second = first if activation2 is None else activations.get(activation2)
-    arrays = {"r1": np.asarray(r1, float), "r2": np.asarray(r2, float), "u": np.asarray(u, float)}
+    arrays = {name: np.asarray(number, float) for name, number in numbers.items()}
     for name, array in arrays.items():
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{name} must be finite; received {array[~np.isfinite(array)].ravel()[0]}.")
@@ -165,10 +204,18 @@ def _checked(
         raise ValueError(
             f"u is a correlation and must lie in [-1, 1]; received {worst}. If it comes from dot products, clip it."
         )
+    biased_erf = any(np.any(arrays[name]) for name in ("bias1", "bias2"))
+    if biased_erf or not (isinstance(first, Erf) and isinstance(second, Erf)):
+        for name in ("r1", "r2", "bias1", "bias2"):
+            if np.any(np.abs(arrays[name]) > _LARGEST_NORM):
+                raise ValueError(
+                    f"{name} is at most {_LARGEST_NORM:g}, so that products of four norms do not overflow; received "
+                    f"{np.abs(arrays[name]).max():g}."
+                )
     try:
         np.broadcast_shapes(*(a.shape for a in arrays.values()))
     except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        given = {name: a for name, a in arrays.items() if a.ndim or not name.startswith("bias")}
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in given.items())
         raise ValueError(f"r1, r2 and u must broadcast against each other; received shapes {shapes}.") from None
-    norm1, norm2, correlation = jnp.broadcast_arrays(*arrays.values())
-    return first, second, norm1, norm2, correlation
+    return first, second, list(jnp.broadcast_arrays(*arrays.values()))

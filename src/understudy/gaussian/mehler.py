@@ -17,8 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation
-from understudy.gaussian.partials import Partials
-from understudy.gaussian.quadrature import TERMS
+from understudy.gaussian.partials import BIASED_TERMS, TERMS, BiasedPartials, Partials
 
 LARGEST_SCALE = 4.0
 """Beyond this steepness × norm the double quadrature is cheaper (2,600 terms and 680 nodes here)."""
@@ -45,10 +44,13 @@ def _transform(scale: float) -> tuple[np.ndarray, np.ndarray]:
     return x, step * np.stack(functions, axis=1) * root[:, None]
 
 
-def coefficients(activation: Activation, norms: Float[Array, " n"], scale: float) -> Float[Array, "5 n terms"]:
-    """c_m of σ(r·) and of its four derivatives σ', …, σ'''' (at r x), for every norm r."""
+def coefficients(
+    activation: Activation, norms: Float[Array, " n"], scale: float, biases: Float[Array, " n"] | None = None
+) -> Float[Array, "5 n terms"]:
+    """c_m of σ(r· + bias) and of its four derivatives there, for every norm r."""
     x, matrix = _transform(scale)
-    values = jnp.stack(activation.derivatives(norms[:, None] * x[None, :]))
+    arguments = norms[:, None] * x[None, :]
+    values = jnp.stack(activation.derivatives(arguments if biases is None else arguments + biases[:, None]))
     return values @ matrix
 
 
@@ -56,8 +58,21 @@ def partials(
     first: Float[Array, "5 n terms"], second: Float[Array, "5 k terms"], correlation: Float[Array, "n k"]
 ) -> Partials:
     """The nine expectations of every pair, from the neurons' coefficients and correlations."""
+    return Partials(*_expectations(first, second, correlation, TERMS))
+
+
+def biased_partials(
+    first: Float[Array, "5 n terms"], second: Float[Array, "5 k terms"], correlation: Float[Array, "n k"]
+) -> BiasedPartials:
+    """The fifteen expectations of every pair with biases."""
+    return BiasedPartials(*_expectations(first, second, correlation, BIASED_TERMS))
+
+
+def _expectations(
+    first: Array, second: Array, correlation: Array, chosen: tuple[tuple[float, int, int], ...]
+) -> list[Array]:
     terms = first.shape[-1]
     u = jnp.clip(correlation, -1.0, 1.0)[..., None]
     powers = jnp.concatenate([jnp.ones_like(u), jnp.cumprod(jnp.broadcast_to(u, (*u.shape[:-1], terms - 1)), -1)], -1)
     weighted = [second[j][None] * powers for j in range(5)]
-    return Partials(*(k * jnp.einsum("im,ijm->ij", first[i], weighted[j]) for k, i, j in TERMS))
+    return [k * jnp.einsum("im,ijm->ij", first[i], weighted[j]) for k, i, j in chosen]

@@ -1,9 +1,26 @@
 """What losses, gradients and Hessians need to know of two neurons: an expectation and its partial derivatives."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+TERMS: tuple[tuple[float, int, int], ...] = (
+    (1.0, 0, 0),
+    (0.5, 2, 0),
+    (1.0, 1, 1),
+    (0.5, 0, 2),
+    (0.25, 4, 0),
+    (0.5, 3, 1),
+    (1.0, 2, 2),
+    (0.5, 1, 3),
+    (0.25, 0, 4),
+)
+"""The nine expectations of `Partials`: factor and orders of the two derivatives."""
+
+BIASED_TERMS = (*TERMS, (1.0, 1, 0), (1.0, 0, 1), (0.5, 3, 0), (1.0, 2, 1), (1.0, 1, 2), (0.5, 0, 3))
+"""The fifteen of `BiasedPartials`."""
 
 
 class Covariance(NamedTuple):
@@ -64,12 +81,57 @@ class Partials(NamedTuple):
         )
 
 
+class BiasedPartials(NamedTuple):
+    r"""G = E[σ1(m1 + x) σ2(m2 + y)] and its partial derivatives by the covariance of (x, y) and by the means m1, m2.
+
+    The first nine are those of `Partials`. A mean shifts the argument, so the others are m1 = E[σ1'σ2], m2 = E[σ1σ2'],
+    q11m1 = ½E[σ1^(3)σ2], q12m1 = E[σ1''σ2'], q12m2 = E[σ1'σ2''], q22m2 = ½E[σ1σ2^(3)]; and ∂²G/∂m1² = 2 q11,
+    ∂²G/∂m1∂m2 = q12, ∂²G/∂m2² = 2 q22, ∂²G/∂q11∂m2 = ½ q12m1, ∂²G/∂q22∂m1 = ½ q12m2.
+    """
+
+    value: Float[Array, "*shape"]
+    q11: Float[Array, "*shape"]
+    q12: Float[Array, "*shape"]
+    q22: Float[Array, "*shape"]
+    q11q11: Float[Array, "*shape"]
+    q11q12: Float[Array, "*shape"]
+    q12q12: Float[Array, "*shape"]
+    q12q22: Float[Array, "*shape"]
+    q22q22: Float[Array, "*shape"]
+    m1: Float[Array, "*shape"]
+    m2: Float[Array, "*shape"]
+    q11m1: Float[Array, "*shape"]
+    q12m1: Float[Array, "*shape"]
+    q12m2: Float[Array, "*shape"]
+    q22m2: Float[Array, "*shape"]
+
+    @staticmethod
+    def from_expectations(e: Mapping[tuple[int, int], Array]) -> "BiasedPartials":
+        """From E[σ1^(i) σ2^(j)] by (i, j), with the factors in front."""
+        return BiasedPartials(*(e[i, j] if factor == 1 else factor * e[i, j] for factor, i, j in BIASED_TERMS))
+
+    def swapped(self) -> "BiasedPartials":
+        """The same expectation with the roles of the two neurons exchanged."""
+        nine = Partials(*self[:9]).swapped()
+        return BiasedPartials(*nine, self.m2, self.m1, self.q22m2, self.q12m2, self.q12m1, self.q11m1)
+
+
 class SelfPartials(NamedTuple):
     """D(q) = E[σ(√q z)²] of one neuron with itself, D'(q) and D''(q)."""
 
     value: Float[Array, "*shape"]
     q: Float[Array, "*shape"]
     qq: Float[Array, "*shape"]
+
+
+class BiasedSelfPartials(NamedTuple):
+    """D(q, m) = E[σ(m + √q z)²] of one neuron with itself, D_q, D_qq, D_m and D_qm; the second by m is D_mm = 2 D_q."""
+
+    value: Float[Array, "*shape"]
+    q: Float[Array, "*shape"]
+    qq: Float[Array, "*shape"]
+    m: Float[Array, "*shape"]
+    qm: Float[Array, "*shape"]
 
 
 class Estimated(NamedTuple):
@@ -79,9 +141,9 @@ class Estimated(NamedTuple):
     the entry, the entry is a small difference of large numbers.
     """
 
-    partials: Partials
-    error: Partials
-    size: Partials
+    partials: Any  # Partials, or BiasedPartials where there are biases
+    error: Any
+    size: Any
 
     def swapped(self) -> "Estimated":
         """The same with the roles of the two neurons exchanged."""

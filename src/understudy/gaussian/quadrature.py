@@ -20,23 +20,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.gaussian.partials import Covariance, Partials, SelfPartials
+from understudy.gaussian.partials import TERMS, Covariance, Partials, SelfPartials
 
-# The nine expectations of `Partials`: factor and orders of the two derivatives.
-TERMS: tuple[tuple[float, int, int], ...] = (
-    (1.0, 0, 0),
-    (0.5, 2, 0),
-    (1.0, 1, 1),
-    (0.5, 0, 2),
-    (0.25, 4, 0),
-    (0.5, 3, 1),
-    (1.0, 2, 2),
-    (0.5, 1, 3),
-    (0.25, 0, 4),
-)
-
-
-Stacked = tuple[Float[Array, " 9 *shape"], Float[Array, " 9 *shape"], Float[Array, " 9 *shape"]]
+Stacked = tuple[Float[Array, " e *shape"], Float[Array, " e *shape"], Float[Array, " e *shape"]]
 _ORDERS = np.array([i for _, i, _ in TERMS]), np.array([j for _, _, j in TERMS])
 
 

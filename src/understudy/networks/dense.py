@@ -20,12 +20,14 @@ def affine(x: Float[Array, "*samples d"], weight: Float[Array, "m d"], bias: Flo
 
 
 class TwoLayer(eqx.Module):
-    """Parameters of a two-layer network f(x) = Σ_i a_i σ(w_i·x).
+    """Parameters of a two-layer network f(x) = Σ_i a_i σ(w_i·x + c_i) + c_0.
 
     **Attributes**
 
     - `incoming`: the w_i, shape (n, d), or (batch, n, d) for a batch of networks.
     - `outgoing`: the a_i, shape (n,), or (n, m) for m outputs; with the same leading batch axis.
+    - `bias`: the c_i, shape (n,), or None for a network without biases.
+    - `offset`: c_0, a number or shape (m,), or None.
 
     >>> TwoLayer([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]).width
     2
@@ -33,9 +35,13 @@ class TwoLayer(eqx.Module):
 
     incoming: Float[Array, "*batch n d"]
     outgoing: Float[Array, "*batch n"] | Float[Array, "*batch n m"]
+    bias: Float[Array, "*batch n"] | None
+    offset: Float[Array, "*batch"] | Float[Array, "*batch m"] | None
 
-    def __init__(self, incoming: Any, outgoing: Any):
+    def __init__(self, incoming: Any, outgoing: Any, bias: Any = None, offset: Any = None):
         self.incoming, self.outgoing = jnp.asarray(incoming, float), jnp.asarray(outgoing, float)
+        self.bias = None if bias is None else jnp.asarray(bias, float)
+        self.offset = None if offset is None else jnp.asarray(offset, float)
 
     @property
     def width(self) -> int:
@@ -56,7 +62,9 @@ class TwoLayer(eqx.Module):
                 f"A forward pass takes one network; these are {self.incoming.shape[0]}. Use jax.vmap over the batch."
             )
         sigma = activations.get(activation)
-        return jnp.tensordot(sigma(x @ self.incoming.T), self.outgoing, axes=1)
+        before = x @ self.incoming.T if self.bias is None else affine(x, self.incoming, self.bias)
+        output = jnp.tensordot(sigma(before), self.outgoing, axes=1)
+        return output if self.offset is None else output + jnp.broadcast_to(self.offset, output.shape)
 
 
 class Deep(eqx.Module):

@@ -12,12 +12,13 @@ from understudy.networks import TwoLayer
 
 
 class Teacher(eqx.Module):
-    """A fixed two-layer network f*(x) = Σ_j b_j σ(v_j·x).
+    """A fixed two-layer network f*(x) = Σ_j b_j σ(v_j·x + c_j) + c_0.
 
     **Arguments**
 
     - `incoming`: the v_j, shape (k, d), any linear dependence; `outgoing`: the b_j, shape (k,) or (k, m).
     - `activation`: σ, by name or object.
+    - `bias`: the c_j, shape (k,), none unless given; `offset`: c_0, a number or shape (m,), none unless given.
 
     >>> Teacher.orthonormal(3, dim=5).width
     3
@@ -26,8 +27,17 @@ class Teacher(eqx.Module):
     incoming: Float[Array, "k d"]
     outgoing: Float[Array, " k *m"]
     activation: Activation = eqx.field(static=True)
+    bias: Float[Array, " k"] | None
+    offset: Float[Array, " *m"] | None
 
-    def __init__(self, incoming: ArrayLike, outgoing: ArrayLike, activation: str | Activation):
+    def __init__(
+        self,
+        incoming: ArrayLike,
+        outgoing: ArrayLike,
+        activation: str | Activation,
+        bias: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ):
         v, b = np.asarray(incoming, float), np.asarray(outgoing, float)
         if v.ndim != 2 or 0 in v.shape:
             raise ValueError(
@@ -38,13 +48,24 @@ class Teacher(eqx.Module):
                 f"A teacher with {v.shape[0]} neurons needs outgoing weights of shape ({v.shape[0]},) or "
                 f"({v.shape[0]}, outputs); received shape {b.shape}."
             )
-        for name, array in (("incoming", v), ("outgoing", b)):
+        c = None if bias is None else np.asarray(bias, float)
+        if c is not None and c.shape != (v.shape[0],):
+            raise ValueError(
+                f"A teacher with {v.shape[0]} neurons needs biases of shape ({v.shape[0]},); received {c.shape}."
+            )
+        shift = None if offset is None else np.asarray(offset, float)
+        if shift is not None and shift.shape != b.shape[1:]:
+            raise ValueError(f"The offset needs the shape {b.shape[1:]} of one output; received {shift.shape}.")
+        arrays = {"incoming weights": v, "outgoing weights": b, "biases": c, "offset": shift}
+        for name, array in ((name, array) for name, array in arrays.items() if array is not None):
             if not np.all(np.isfinite(array)):
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-                raise ValueError(f"The teacher's {name} weights must be finite; received {array[where]} at {where}.")
+                raise ValueError(f"The teacher's {name} must be finite; received {array[where]} at {where}.")
         self.incoming, self.outgoing = jnp.asarray(v), jnp.asarray(b)
         self.activation = activations.get(activation)
-        if self.activation.smoothness == 0 and np.any(np.linalg.norm(v, axis=1) == 0):
+        self.bias = None if c is None else jnp.asarray(c)
+        self.offset = None if shift is None else jnp.asarray(shift)
+        if c is None and self.activation.smoothness == 0 and np.any(np.linalg.norm(v, axis=1) == 0):
             raise ValueError(
                 f"With {self.activation.name} a teacher neuron with a zero incoming vector contributes nothing; "
                 f"neuron {int(np.argmin(np.linalg.norm(v, axis=1)))} has one. Leave it out."
@@ -63,14 +84,15 @@ class Teacher(eqx.Module):
     @property
     def network(self) -> TwoLayer:
         """The teacher's parameters as a network."""
-        return TwoLayer(self.incoming, self.outgoing)
+        return TwoLayer(self.incoming, self.outgoing, self.bias, self.offset)
 
     @property
     def is_unit_orthonormal(self) -> bool:
         """Whether v_i·v_j = δ_ij and every b_j = 1, to rounding: the setting of the closed-form theory."""
         gram = np.asarray(self.incoming @ self.incoming.T)
         unit = np.allclose(gram, np.eye(self.width), rtol=0, atol=1e-13)
-        return bool(unit and self.outgoing.ndim == 1 and np.all(np.asarray(self.outgoing) == 1))
+        plain = self.bias is None and self.offset is None
+        return bool(plain and unit and self.outgoing.ndim == 1 and np.all(np.asarray(self.outgoing) == 1))
 
     @staticmethod
     def orthonormal(

@@ -91,10 +91,11 @@ def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) ->
 
 
 def incoming_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
-    """Incoming vectors of a hidden layer, one row per neuron, with the bias as last entry for a `Deep` network."""
+    """Incoming vectors of a hidden layer, one row per neuron, with the bias as last entry if the network has biases."""
     hidden_width(network, layer)
     if isinstance(network, TwoLayer):
-        return np.asarray(network.incoming)
+        rows = np.asarray(network.incoming)
+        return rows if network.bias is None else np.column_stack([rows, np.asarray(network.bias)])
     return np.concatenate([np.asarray(network.weights[layer]), np.asarray(network.biases[layer])[:, None]], axis=1)
 
 
@@ -115,7 +116,8 @@ def _rebuilt(network: Network, groups: list[list[int]], layer: int) -> Network:
     total = jnp.asarray(members)
     if isinstance(network, TwoLayer):
         joined = jnp.tensordot(total, network.outgoing, axes=1)
-        return TwoLayer(network.incoming[first], joined)  # type: ignore[return-value]
+        bias = None if network.bias is None else network.bias[first]
+        return TwoLayer(network.incoming[first], joined, bias, network.offset)  # type: ignore[return-value]
     weights, biases = list(network.weights), list(network.biases)
     weights[layer], biases[layer] = weights[layer][first], biases[layer][first]
     weights[layer + 1] = weights[layer + 1] @ total.T

@@ -29,7 +29,7 @@ def forward(
 
 
 def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Weights and biases, those of a two-layer network being zero."""
+    """Weights and biases; zero for what a two-layer network does not have."""
     if isinstance(network, TwoLayer):
         if network.incoming.ndim != 2:
             raise ValueError(
@@ -37,7 +37,9 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
             )
         outgoing = np.asarray(network.outgoing)
         last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
-        return [np.array(network.incoming), np.array(last)], [np.zeros(network.width), np.zeros(len(last))]
+        bias = np.zeros(network.width) if network.bias is None else np.array(network.bias)
+        offset = np.zeros(len(last)) if network.offset is None else np.array(network.offset).reshape(-1)
+        return [np.array(network.incoming), np.array(last)], [bias, offset]
     if not isinstance(network, Deep):
         raise TypeError(
             f"A network is a TwoLayer or Deep; received {type(network).__name__}. PyTorch modules are for understudy.torch."
@@ -50,7 +52,12 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
 def pack(like: TwoLayer | Deep, weights: list[np.ndarray], biases: list[np.ndarray]) -> TwoLayer | Deep:
     """The network of these weights and biases, of the type of `like`."""
     if isinstance(like, TwoLayer):
-        return TwoLayer(weights[0], weights[1][0] if like.outgoing.ndim == 1 else weights[1].T)
+        scalar = like.outgoing.ndim == 1
+        bias = biases[0] if like.bias is not None or np.any(biases[0]) else None
+        offset = biases[1] if like.offset is not None or np.any(biases[1]) else None
+        if offset is not None and scalar:
+            offset = offset[0]
+        return TwoLayer(weights[0], weights[1][0] if scalar else weights[1].T, bias, offset)
     return Deep(tuple(jnp.asarray(w) for w in weights), tuple(jnp.asarray(b) for b in biases))
 
 

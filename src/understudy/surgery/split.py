@@ -42,7 +42,8 @@ def split(network: Network, parts: Mapping[int, Sequence[float]], *, layer: int 
     if isinstance(network, TwoLayer):
         outgoing = network.outgoing[origin]
         scale = coefficients.reshape(-1, *[1] * (outgoing.ndim - 1))
-        return TwoLayer(network.incoming[origin], jnp.asarray(scale) * outgoing)  # type: ignore[return-value]
+        bias = None if network.bias is None else network.bias[origin]
+        return TwoLayer(network.incoming[origin], jnp.asarray(scale) * outgoing, bias, network.offset)  # type: ignore[return-value]
     weights, biases = list(network.weights), list(network.biases)
     weights[layer], biases[layer] = weights[layer][origin], biases[layer][origin]
     weights[layer + 1] = weights[layer + 1][:, origin] * jnp.asarray(coefficients)[None, :]

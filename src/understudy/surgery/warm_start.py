@@ -59,6 +59,11 @@ def warm_start(task: Population, kind: Literal["auto", "copy-average", "copy"] =
             f"{k} teachers, outputs {task.outputs or 1}, outgoing weights "
             f"{'trained' if task.trains_outgoing else 'fixed'}."
         )
+    if task.biased:
+        raise ValueError(
+            "Warm starts are known without biases and for inputs of mean zero; this task has biases or a mean. Start from "
+            "task.starts(), or from some of the teacher's neurons with their biases."
+        )
     if kind == "auto":
         kind = "copy" if n > LOW_COMPRESSION * k else "copy-average"
     if task.teacher.is_unit_orthonormal and task.root is None and task.activation == task.teacher.activation:

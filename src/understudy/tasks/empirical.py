@@ -35,8 +35,8 @@ class Empirical(Task):
     - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"` (targets: class labels 0, 1, … (N,) or probabilities),
       `"logistic"` (targets: 0 and 1, or ±1), or a twice differentiable function of one prediction and its target.
 
-    For `TwoLayer` networks gradient and Hessian are written out (see `two_layer_samples`); for others they come from
-    automatic differentiation. The flat vector has the arrays of the network one after another, as JAX orders them.
+    For `TwoLayer` networks without biases gradient and Hessian are written out (see `two_layer_samples`); for others they
+    come from automatic differentiation. The flat vector has the arrays of the network one after another, as JAX orders them.
 
     With a kinked activation (ReLU, abs) the loss has kinks where a pre-activation is zero on a sample. They are known for
     every network that applies the activation it is given outside of its own `vmap`, `scan` and `jit` (see `kinks`).
@@ -154,8 +154,11 @@ class Empirical(Task):
 
     @property
     def is_two_layer(self) -> bool:
-        """Whether the network is a `TwoLayer`, for which derivatives are written out."""
-        return self.network_type is TwoLayer
+        """Whether the network is a `TwoLayer` without biases, for which derivatives are written out."""
+        if self.network_type is not TwoLayer:
+            return False
+        example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
+        return example.bias is None and example.offset is None
 
     # -- what is known ------------------------------------------------------------------------------------------------
 
@@ -320,7 +323,11 @@ def _ravelled(network: Any) -> tuple[int, Callable[[Array], Any]]:
 
 def _output_shape(network: Any, inputs: Array, activation: Activation) -> tuple[int, ...]:
     """Shape of the network's outputs for these inputs."""
-    wanted = {TwoLayer: lambda: network.dim, Deep: lambda: network.weights[0].shape[1]}.get(type(network))
+    known: dict[type, Callable[[], int]] = {
+        TwoLayer: lambda: network.dim,
+        Deep: lambda: network.weights[0].shape[1],
+    }
+    wanted = known.get(type(network))
     if wanted is not None and wanted() != inputs.shape[1]:
         raise ValueError(f"The network takes inputs of dimension {wanted()}; received dimension {inputs.shape[1]}.")
     try:

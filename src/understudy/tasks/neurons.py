@@ -72,12 +72,16 @@ def describe_neurons(
 
 
 def describe_teacher(teacher: Teacher, root: np.ndarray | Array | None = None) -> Described:
-    """Incoming and outgoing weights of a teacher, and the covariance of its inputs from that one's square root."""
+    """Weights and biases of a teacher, and the covariance of its inputs from that one's square root."""
     output = ("output",) if teacher.outgoing.ndim > 1 else ()
     found: Described = {
         "teacher_incoming": (("teacher", "dim"), np.asarray(teacher.incoming)),
         "teacher_outgoing": (("teacher", *output), np.asarray(teacher.outgoing)),
     }
+    if teacher.bias is not None:
+        found["teacher_bias"] = (("teacher",), np.asarray(teacher.bias))
+    if teacher.offset is not None:
+        found["teacher_offset"] = (output, np.asarray(teacher.offset))
     if root is not None:
         found["covariance"] = (("dim", "dim_2"), np.asarray(root) @ np.asarray(root))
     return found

@@ -52,6 +52,8 @@ def loss_from_order_parameters(task: Population, order: OrderParameters) -> Floa
     unordered pair of students counted twice (Eq. 10 and 25 of Simsek et al. 2023 print a further factor 2, which holds
     only if the sum runs over i < i').
     """
+    if task.biased:
+        raise ValueError("With biases or a mean, the loss is not a function of these order parameters alone.")
     v = task.teacher.incoming if task.root is None else task.teacher.incoming @ task.root
     lengths = jnp.linalg.norm(v, axis=1)
     student, teacher = task.activation.steepness, task.teacher.activation.steepness

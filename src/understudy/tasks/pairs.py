@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import Activation, PiecewiseLinear
+from understudy.activations import Activation, Erf, PiecewiseLinear
 from understudy.gaussian import Covariance, Partials, has_closed_form, mehler, pair_partials
 from understudy.gaussian.quadrature import nodes_needed
 
@@ -53,14 +53,8 @@ def pair_up(
     q11, q22 = jnp.broadcast_to(q11, q12.shape), jnp.broadcast_to(q22, q12.shape)
     kinked = isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear)
     kink = first.kink * second.kink if kinked else 0.0  # type: ignore[attr-defined]
-    perpendicular = None
-    if kink:
-        # From the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly parallel.
-        # Vectors that differ in direction by rounding only are parallel: what is left of one beside the other is noise.
-        tilt = q12 / jnp.where(q11 > 0, q11, 1.0)
-        perpendicular = q[None, :, :] - tilt[:, :, None] * p[:, None, :]
-        parallel = jnp.sum(perpendicular**2, axis=-1) <= (8 * jnp.finfo(float).eps) ** 2 * q22
-        perpendicular = jnp.where(parallel[:, :, None], 0.0, perpendicular)
+    perpendicular = across(p, q, q11, q12, q22) if kink or _is_large(first, second, resolution) else None
+    if perpendicular is not None:
         determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
     else:
         determinant = jnp.maximum(q11 * q22 - q12**2, 0.0)
@@ -74,7 +68,27 @@ def pair_up(
     else:
         covariance = Covariance(q11, q12, q22, determinant)
         partials = pair_partials(first, second, covariance, nodes_needed(resolution))
-    return Pairs(partials, kink, jnp.sqrt(determinant), perpendicular)
+    return Pairs(partials, kink, jnp.sqrt(determinant), perpendicular if kink else None)
+
+
+LARGE = 8.0
+"""Norms above which the closed form of erf needs q11 q22 - q12² from the vectors: below, its rounding is under 1e-14."""
+
+
+def _is_large(first: Activation, second: Activation, resolution: float) -> bool:
+    return isinstance(first, Erf) and isinstance(second, Erf) and resolution > LARGE
+
+
+def across(p: Float[Array, "n r"], q: Float[Array, "k r"], q11: Array, q12: Array, q22: Array) -> Float[Array, "n k r"]:
+    """What is left of every q beside every p: q11 times its square is q11 q22 - q12², to full relative precision.
+
+    From the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly parallel. Vectors that
+    differ in direction by rounding only are parallel: what is left of one beside the other is noise.
+    """
+    tilt = q12 / jnp.where(q11 > 0, q11, 1.0)
+    perpendicular = q[None, :, :] - tilt[:, :, None] * p[:, None, :]
+    parallel = jnp.sum(perpendicular**2, axis=-1) <= (8 * jnp.finfo(float).eps) ** 2 * q22
+    return jnp.where(parallel[:, :, None], 0.0, perpendicular)
 
 
 def own_blocks(

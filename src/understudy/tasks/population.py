@@ -13,16 +13,19 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from understudy import activations
-from understudy.activations import Activation
+from understudy.activations import Activation, Erf
 from understudy.gaussian import SelfPartials, has_closed_form, self_partials
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.networks import Teacher, TwoLayer
-from understudy.tasks import split_terms
+from understudy.tasks import biased, split_terms, trust
+from understudy.tasks import population_arguments as arguments
 from understudy.tasks import starts as drawing
+from understudy.tasks.assembly import assemble, zero_diagonal
+from understudy.tasks.biased import Inputs
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
 from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
 from understudy.tasks.order_problem import OrderProblem
-from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.pairs import LARGE, Pairs, cross_blocks, own_blocks, pair_up
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.structure import Pair, Setting, Structure, read_structure
@@ -34,22 +37,24 @@ _SHORT = 1e-12
 
 
 class Population(Task):
-    r"""L(θ) = E‖f(x) - f*(x)‖², x ~ N(0, Σ), for a two-layer student f of `width` neurons and a two-layer teacher f*.
+    r"""L(θ) = E‖f(x) - f*(x)‖², x ~ N(μ, Σ), for a two-layer student f of `width` neurons and a two-layer teacher f*.
 
     L = Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j'), with
     G(p, q) = E[σ(p·x)σ(q·x)] (Simsek et al. 2023, Eq. 5 and 10; no factor ½). Gradient and Hessian are assembled from
     the partials of G, at a cost of O(n²d² + nkd²). The flat parameter vector is θ = (w_1, a_1) ⊕ … ⊕ (w_n, a_n)
-    (their Eq. 2).
+    (their Eq. 2). With biases, see `tasks.biased`.
 
     **Arguments**
 
     - `teacher`: a `Teacher`; `width`: number n of student neurons.
     - `activation`: the student's, the teacher's unless given.
     - `outgoing`: `"trained"`; `"fixed"` for weights 1 (a soft committee machine); or the fixed weights, a number for all.
-    - `covariance`: Σ, the identity unless given.
+    - `bias`: the student's biases: `"none"`, `"trained"` (and an offset of the output with them), or fixed ones (a number
+      for all). The teacher may have biases or not, whatever the student has.
+    - `mean`, `covariance`: μ and Σ of the inputs; zero and the identity unless given.
 
-    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector is zero
-    (they are NaN there); see `kinks`.
+    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector and bias are
+    zero (they are NaN there); see `kinks`.
 
     >>> task = Population(Teacher.orthonormal(3), width=1)
     >>> round(float(task.loss(TwoLayer([[0.0, 0.0, 0.0]], [0.0]))), 12)
@@ -58,8 +63,12 @@ class Population(Task):
 
     teacher: Teacher
     constant: Float[Array, ""]
+    target_mean: Float[Array, " m"]
     fixed_outgoing: Float[Array, " n *m"] | None
+    fixed_bias: Float[Array, " n"] | None
+    mean: Float[Array, " d"] | None
     root: Float[Array, "d d"] | None
+    trains_bias: bool = eqx.field(static=True)
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
     resolution: float = eqx.field(static=True)
@@ -71,23 +80,34 @@ class Population(Task):
         *,
         activation: str | Activation | None = None,
         outgoing: str | ArrayLike = "trained",
+        bias: str | ArrayLike = "none",
+        mean: ArrayLike | None = None,
         covariance: ArrayLike | None = None,
     ):
         if not isinstance(width, (int, np.integer)) or isinstance(width, bool) or width < 1:
             raise ValueError(f"A student needs a positive whole number of neurons; received width={width!r}.")
         self.teacher, self.width = teacher, int(width)
         self.activation = teacher.activation if activation is None else activations.get(activation)
-        self.fixed_outgoing = _fixed_outgoing(outgoing, self.width, teacher.outgoing.shape[1:])
-        self.root = None if covariance is None else _square_root(covariance, teacher.dim)
+        self.fixed_outgoing = arguments.fixed_outgoing(outgoing, self.width, teacher.outgoing.shape[1:])
+        self.trains_bias, self.fixed_bias = arguments.bias(bias, self.width)
+        self.mean = arguments.mean(mean, teacher.dim)
+        self.root = None if covariance is None else arguments.square_root(covariance, teacher.dim)
         v = teacher.incoming if self.root is None else teacher.incoming @ self.root
-        if teacher.activation.smoothness == 0 and not bool(jnp.all(jnp.any(v != 0, axis=1))):
+        moves = bool(jnp.all(jnp.any(v != 0, axis=1)))
+        if teacher.activation.smoothness == 0 and not moves and teacher.bias is None:
             raise ValueError(
                 f"With {teacher.activation.name} every teacher neuron needs inputs of positive variance; under this "
                 "covariance one of them has none."
             )
         longest = float(np.max(np.linalg.norm(np.asarray(v), axis=1)))
         self.resolution = _resolution(teacher.activation.steepness * longest)
-        self.constant = _own_energy(teacher, v, self.resolution)
+        self.target_mean = jnp.zeros(math.prod(self.outputs))
+        if self.biased:
+            self.constant, self.target_mean = biased.teacher_moments(
+                Inputs(self.mean, self.root), teacher, self.resolution
+            )
+        else:
+            self.constant = _own_energy(teacher, v, self.resolution)
 
     @property
     def dim(self) -> int:
@@ -105,9 +125,16 @@ class Population(Task):
         return self.fixed_outgoing is None
 
     @property
+    def biased(self) -> bool:
+        """Whether biases, an offset or a mean of the inputs are anywhere in this task."""
+        student, teacher = self.trains_bias or self.fixed_bias is not None, self.teacher
+        return student or self.mean is not None or teacher.bias is not None or teacher.offset is not None
+
+    @property
     def size(self) -> int:
-        per_neuron = self.dim + (math.prod(self.outputs) if self.trains_outgoing else 0)
-        return self.width * per_neuron
+        outputs = math.prod(self.outputs)
+        per_neuron = self.dim + self.trains_bias + (outputs if self.trains_outgoing else 0)
+        return self.width * per_neuron + (outputs if self.trains_bias else 0)
 
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
         """A `TwoLayer`, a pair (incoming, outgoing), a flat vector, or a batch of one of these, as a flat vector."""
@@ -125,9 +152,19 @@ class Population(Task):
                 "with at most one batch axis before; "
                 f"received {w.shape} and {a.shape}."
             )
-        if not self.trains_outgoing:
-            return self._finite(w.reshape(*batch, -1))
-        return self._finite(jnp.concatenate([w, a.reshape(*batch, self.width, -1)], axis=-1).reshape(*batch, -1))
+        arguments.check_bias(parameters, self.trains_bias, self.fixed_bias)
+        rows = [w]
+        if self.trains_bias:
+            c = jnp.zeros(w.shape[:-1]) if parameters.bias is None else parameters.bias
+            rows.append(c[..., None])
+        if self.trains_outgoing:
+            rows.append(a.reshape(*batch, self.width, -1))
+        flat = jnp.concatenate(rows, axis=-1).reshape(*batch, -1)
+        if self.trains_bias:
+            shape = (*batch, math.prod(self.outputs))
+            offset = jnp.zeros(shape) if parameters.offset is None else parameters.offset.reshape(shape)
+            flat = jnp.concatenate([flat, offset], axis=-1)
+        return self._finite(flat)
 
     def _checked_vector(self, vector: ArrayLike) -> Float[Array, "*batch P"]:
         array = jnp.asarray(vector, float)
@@ -146,24 +183,42 @@ class Population(Task):
         return vector
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
+        w, c, a, offset = self.parts(vector)
+        c = c if c is None else jnp.broadcast_to(c, w.shape[:-1])
+        return TwoLayer(w, jnp.broadcast_to(a, (*w.shape[:-2], *a.shape[-1 - len(self.outputs) :])), c, offset)
+
+    def parts(self, vector: Array) -> tuple[Array, Array | None, Array, Array | None]:
+        """Incoming weights, biases, outgoing weights and offset of a flat vector; None for what is not there."""
         w, a = self._split(vector)
-        return TwoLayer(w, jnp.broadcast_to(a, (*w.shape[:-2], *a.shape[-1 - len(self.outputs) :])))
+        if not self.trains_bias:
+            return w, self.fixed_bias, a, None
+        offset = vector[..., -math.prod(self.outputs) :].reshape(*vector.shape[:-1], *self.outputs)
+        return w, self._rows(vector)[..., self.dim], a, offset
+
+    def _rows(self, vector: Array) -> Array:
+        """The parameters of each neuron (…, n, q), without the offset."""
+        hidden = self.size - (math.prod(self.outputs) if self.trains_bias else 0)
+        return vector[..., :hidden].reshape(*vector.shape[:-1], self.width, -1)
 
     def _split(self, vector: Array) -> tuple[Array, Array]:
-        rows = vector.reshape(*vector.shape[:-1], self.width, -1)
+        rows = self._rows(vector)
         if self.fixed_outgoing is not None:
-            return rows, self.fixed_outgoing
-        return rows[..., : self.dim], rows[..., self.dim :].reshape(*rows.shape[:-1], *self.outputs)
+            return rows[..., : self.dim], self.fixed_outgoing
+        outgoing = rows[..., self.dim + self.trains_bias :]
+        return rows[..., : self.dim], outgoing.reshape(*rows.shape[:-1], *self.outputs)
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> "Population":
         """Series and quadrature are chosen for the largest norm seen, with a reserve; see `_resolution`."""
-        if self.closed_form:
+        if self.closed_form and not isinstance(self.activation, Erf):
             return self
         w, _ = self._split(vectors)
         w = w if self.root is None else w @ self.root
         largest = float(jnp.max(jnp.linalg.norm(w, axis=-1))) * self.activation.steepness
-        needed = _resolution(largest)
-        return self if needed <= self.resolution else _with_resolution(self, needed)
+        if self.closed_form:
+            return self if largest <= LARGE or self.resolution > LARGE else _with_resolution(self, 2 * LARGE)
+        task = self if _resolution(largest) <= self.resolution else _with_resolution(self, _resolution(largest))
+        trust.require(task.activation, task.teacher.activation, task.resolution, task.biased)
+        return task
 
     @property
     def closed_form(self) -> bool:
@@ -180,25 +235,31 @@ class Population(Task):
     @property
     def target_scale(self) -> float:
         """E‖f*(x)‖²."""
-        return float(self.constant)
+        if self.teacher.offset is None:
+            return float(self.constant)
+        offset = self.teacher.offset.reshape(-1)
+        return float(self.constant + 2 * offset @ self.target_mean + offset @ offset)
 
     def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray:
         """The largest incoming and outgoing weight of teachers and students."""
         w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
         incoming = max(np.abs(w).max(), np.abs(np.asarray(self.teacher.incoming)).max())
         outgoing = max(np.abs(a).max(), np.abs(np.asarray(self.teacher.outgoing)).max())
-        rows = np.full((self.width, self.size // self.width), outgoing)
-        rows[:, : self.dim] = incoming
-        return rows.ravel()
+        lengths = np.full(self.size, outgoing)
+        positions = np.asarray(self._rows(jnp.arange(self.size)))
+        lengths[positions[:, : self.dim + self.trains_bias]] = incoming
+        return lengths
 
     def starts(
         self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:
-        """Random students: every weight N(0, init_std²), or Glorot's variances for each layer."""
+        """Random students: every weight N(0, init_std²), or Glorot's variances for each layer.
+
+        Trained biases are N(0, init_std²), or zero with Glorot's rule; the offset starts at zero.
+        """
         w, a = drawing.two_layer(seeds, self.width, self.dim, self.outputs, init, init_std)
-        if self.trains_outgoing:
-            w = np.concatenate([w, a.reshape(*a.shape[:2], -1)], axis=-1)
-        return jnp.asarray(w.reshape(len(w), -1))
+        c = drawing.biases(seeds, self.width, init, init_std) if self.trains_bias else None
+        return self.flatten(TwoLayer(w, a, c))
 
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
         """Students with a zero incoming vector and a kinked activation, where the loss has no gradient, in words.
@@ -213,12 +274,18 @@ class Population(Task):
         if w.ndim != 2:
             raise ValueError(f"kinks looks at one point; received a batch of {len(w)}.")
         norms = np.linalg.norm(w if self.root is None else w @ np.asarray(self.root), axis=1)
+        if self.biased:
+            seen = biased.shifted(self, jnp.asarray(w), self.parts(self.flatten(parameters))[1])
+            norms = np.hypot(norms, np.asarray(seen.means))
         short = np.flatnonzero(norms <= _SHORT * max(norms.max(), 1.0))
-        return [f"student {i} has a zero incoming vector, where the loss has a kink" for i in short]
+        what = "a zero incoming vector and bias" if self.biased else "a zero incoming vector"
+        return [f"student {i} has {what}, where the loss has a kink" for i in short]
 
     def exact_form(self) -> ExactForm:
         if self.root is not None:
             raise NoExactFormError("Proofs take isotropic inputs; this task has a covariance.")
+        if self.biased:
+            raise NoExactFormError("Proofs take networks without biases and inputs of mean zero; this task has others.")
         b, fixed = np.asarray(self.teacher.outgoing), self.fixed_outgoing
         return ExactForm(
             loss="population",
@@ -247,11 +314,13 @@ class Population(Task):
             pairs = pair_up(self.activation, activation, w, vectors, self.resolution)
             partners.append(_Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
         first = partners[0]
-        partials = jax.tree.map(_zero_diagonal, first.pairs.partials)
-        partners[0] = first._replace(pairs=first.pairs._replace(partials=partials), weight=_zero_diagonal(first.weight))
+        partials = jax.tree.map(zero_diagonal, first.pairs.partials)
+        partners[0] = first._replace(pairs=first.pairs._replace(partials=partials), weight=zero_diagonal(first.weight))
         return _Terms(w, a, own, jnp.diagonal(_dots(a, a)), partners)
 
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
+        if self.biased:
+            return biased.value(self, vector)
         return self._loss(self._terms(vector))
 
     def _loss(self, t: "_Terms") -> Array:
@@ -263,6 +332,8 @@ class Population(Task):
         return jnp.sum(t.weight_own * t.own.value) + pairs - twice + self.constant
 
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
+        if self.biased:
+            return biased.value_and_gradient(self, vector)
         t = self._terms(vector)
         return self._loss(t), self._gradient(t)
 
@@ -284,6 +355,8 @@ class Population(Task):
         return self._evaluate(vector, jnp.float32)
 
     def _evaluate(self, vector: Array, precision: type) -> Evaluation:
+        if self.biased:
+            return biased.evaluate(self, vector, precision)
         t = self._terms(vector)
         n, d = self.width, self.dim
         own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
@@ -297,7 +370,7 @@ class Population(Task):
             own = self.root @ own @ self.root
             outer = [(left @ self.root, right @ self.root) for left, right in outer]
         if not self.trains_outgoing:
-            return Evaluation(self._loss(t), self._gradient(t), _assemble([(slope, metric)], outer, own, precision))
+            return Evaluation(self._loss(t), self._gradient(t), assemble([(slope, metric)], outer, own, precision))
 
         m = math.prod(self.outputs)
         a, gs = t.a.reshape(n, m), students.partials
@@ -326,7 +399,7 @@ class Population(Task):
         squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
         top = jnp.concatenate([own, mixed], axis=2)
         own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
-        return Evaluation(self._loss(t), self._gradient(t), _assemble(constants, outer, own, precision))
+        return Evaluation(self._loss(t), self._gradient(t), assemble(constants, outer, own, precision))
 
     def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
@@ -334,6 +407,8 @@ class Population(Task):
         It is the same for each such direction and does not couple to anything else, so in dimension d it occurs
         d - rank(students, teachers) times. Isotropic inputs only.
         """
+        if self.biased:
+            return biased.outside_hessian(self, vector)
         t = self._terms(vector)
         students = t.partners[0]
         return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : self.width]
@@ -341,19 +416,28 @@ class Population(Task):
     def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
         """Rank of the students' components outside the teachers' span: each can turn into a further direction."""
         w = np.asarray(self._split(jnp.asarray(vector))[0])
-        v = np.asarray(self.teacher.incoming)
+        v = np.asarray(self._fixed_directions)
         rest = w - w @ np.linalg.pinv(v) @ v
         return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
 
+    @property
+    def _fixed_directions(self) -> Float[Array, "k d"]:
+        """What rotations must leave alone: the teachers' vectors, and the mean of the inputs."""
+        v = self.teacher.incoming
+        return v if self.mean is None else jnp.concatenate([v, self.mean[None]])
+
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Rescalings of each neuron (homogeneous activations) and rotations of what no teacher uses."""
-        w, a = self._split(vector)
+        w, c, a, _ = self.parts(vector)
         outputs = math.prod(self.outputs) if self.trains_outgoing else 0
-        tangents = [jnp.zeros((0, self.size))]
-        if self.trains_outgoing and self.activation.homogeneity is not None:
-            tangents.append(rescaling_tangents(w, a.reshape(self.width, -1), self.activation.homogeneity))
-        if self.root is None and self.dim >= self.teacher.width + 2:
-            tangents.append(rotation_tangents(w, self.teacher.incoming, outputs))
+        fixed, tangents = self._fixed_directions, [jnp.zeros((0, self.size))]
+        offset = ((0, 0), (0, math.prod(self.outputs) if self.trains_bias else 0))
+        if self.trains_outgoing and self.activation.homogeneity is not None and self.fixed_bias is None:
+            wide = w if c is None else jnp.concatenate([w, c[:, None]], axis=1)
+            rows = rescaling_tangents(wide, a.reshape(self.width, -1), self.activation.homogeneity)
+            tangents.append(jnp.pad(rows, offset))
+        if self.root is None and self.dim >= fixed.shape[0] + 2:
+            tangents.append(jnp.pad(rotation_tangents(w, fixed, outputs + self.trains_bias), offset))
         return jnp.concatenate(tangents)
 
     # -- reduction ----------------------------------------------------------------------------------------------------
@@ -366,26 +450,31 @@ class Population(Task):
 
         def lift(vector: Any, position: int | None = None) -> Float[Array, " P"]:
             inside = small.unflatten(jnp.asarray(vector))
-            return self.flatten(TwoLayer(span.lift(inside.incoming, position), inside.outgoing))
+            incoming = span.lift(inside.incoming, position)
+            return self.flatten(TwoLayer(incoming, inside.outgoing, inside.bias, inside.offset))
 
         return Reduction(small, small.flatten(network), lift, self.dim - small.dim)
 
     def in_span(self, parameters: TwoLayer) -> "tuple[Population, TwoLayer, Span]":
         """The same problem in the span of teachers and students: (task, parameters, the span).
 
-        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), so dimension r = min(d, n + k) is enough; the way back
-        is `span.lift`. Teacher coordinates come first and are the same for a whole batch. Inputs with a covariance
-        other than the identity mix directions: no reduction (r = d).
+        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), with the mean of the inputs if they have one, so dimension
+        r = min(d, n + k) is enough (one more with a mean); the way back is `span.lift`. Teacher coordinates come first and
+        are the same for a whole batch. Inputs with a covariance other than the identity mix directions: no reduction.
         """
         w = np.asarray(parameters.incoming)
         if not self.reducible:
             batch = w.shape[:-2]
             empty = (np.zeros((*batch, 0, size)) for size in (self.dim, 0, self.dim))
             return self, parameters, Span(np.eye(self.dim), *empty)
-        span, own, coordinates = span_of(self.teacher.incoming, w)
-        teacher = Teacher(np.pad(own, ((0, 0), (0, self.width))), self.teacher.outgoing, self.teacher.activation)
+        k, old = self.teacher.width, self.teacher
+        span, own, coordinates = span_of(self._fixed_directions, w)
+        own = np.pad(own, ((0, 0), (0, self.width)))
+        teacher = Teacher(own[:k], old.outgoing, old.activation, old.bias, old.offset)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
-        return task, TwoLayer(jnp.asarray(coordinates), parameters.outgoing), span
+        if self.mean is not None:
+            task = eqx.tree_at(lambda t: t.mean, task, jnp.asarray(own[k]))
+        return task, TwoLayer(jnp.asarray(coordinates), parameters.outgoing, parameters.bias, parameters.offset), span
 
     def order_problem(self) -> OrderProblem:
         if self.root is not None:
@@ -393,6 +482,8 @@ class Population(Task):
                 "Order-parameter equations need isotropic inputs; this task has a covariance, under which overlaps do "
                 "not close. Leave out covariance=."
             )
+        if self.biased:
+            raise ValueError("Order-parameter equations need networks without biases and inputs of mean zero.")
         fixed, m = self.fixed_outgoing, math.prod(self.outputs)
         v = self.teacher.incoming
         return OrderProblem(
@@ -410,7 +501,7 @@ class Population(Task):
     @property
     def reducible(self) -> bool:
         """Whether the span of teachers and students has fewer dimensions than the input, which must be isotropic."""
-        return self.root is None and self.dim > self.width + self.teacher.width
+        return self.root is None and self.dim > self.width + self.teacher.width + (self.mean is not None)
 
     # -- meaning ------------------------------------------------------------------------------------------------------
 
@@ -424,20 +515,30 @@ class Population(Task):
         if task.root is not None:
             root = np.asarray(task.root)
             w, v = w @ root, v @ root
+        biases = np.zeros(len(w)) if network.bias is None else np.asarray(network.bias)
+        if self.biased:  # a copy has the teacher's bias as well
+            own = np.zeros(len(v)) if task.teacher.bias is None else np.asarray(task.teacher.bias)
+            w, v = np.column_stack([w, biases]), np.column_stack([v, own])
         pair = Pair(w, a.reshape(len(w), -1), v, b.reshape(len(v), -1), self.activation)
-        return read_structure(pair, self._setting)
+        found = read_structure(pair, self._setting)
+        return found if network.bias is None else found.with_biases(biases)
 
     @property
     def _setting(self) -> Setting | None:
         """Where the theory of copies and averages applies."""
         same = self.activation == self.teacher.activation
-        applies = same and self.root is None and self.trains_outgoing and self.teacher.is_unit_orthonormal
+        plain = same and not self.biased and self.root is None
+        applies = plain and self.trains_outgoing and self.teacher.is_unit_orthonormal
         return Setting(self.activation, self.teacher.width) if applies else None
 
-    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons:
-        w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
-        layout = np.arange(self.size).reshape(self.width, -1)
-        return Neurons(w, a.reshape(self.width, -1), layout, self.activation)
+    def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
+        """A trained bias counts as one more incoming weight; with fixed biases that differ nothing is known."""
+        a = np.asarray(self._split(jnp.asarray(vector))[1])
+        if self.fixed_bias is not None and np.ptp(np.asarray(self.fixed_bias)) > 0:
+            return None
+        layout = np.asarray(self._rows(jnp.arange(self.size)))
+        wide = np.asarray(self._rows(jnp.asarray(vector)))[:, : self.dim + self.trains_bias]
+        return Neurons(wide, a.reshape(self.width, -1), layout, self.activation)
 
     def about(self) -> dict[str, int | float | str]:
         own = {} if self.activation == self.teacher.activation else {"teacher_activation": self.teacher.activation.name}
@@ -445,29 +546,38 @@ class Population(Task):
         return {"activation": self.activation.name, **own, **sizes}
 
     def givens(self) -> Described:
-        return describe_teacher(self.teacher, self.root)
+        mean: Described = {} if self.mean is None else {"mean": (("dim",), np.asarray(self.mean))}
+        return describe_teacher(self.teacher, self.root) | mean
 
     def describe(self, vectors: np.ndarray) -> Described:
-        rows = vectors.reshape(len(vectors), self.width, -1)
-        shape = (len(vectors), self.width, *self.outputs)
+        rows, shape = np.asarray(self._rows(jnp.asarray(vectors))), (len(vectors), self.width, *self.outputs)
         fixed = self.fixed_outgoing
-        a = rows[..., self.dim :].reshape(shape) if fixed is None else np.broadcast_to(np.asarray(fixed), shape)
+        a = np.broadcast_to(np.asarray(fixed), shape) if fixed is not None else None
+        a = rows[..., self.dim + self.trains_bias :].reshape(shape) if a is None else a
         root = None if self.root is None else np.asarray(self.root)
-        return describe_neurons(rows[..., : self.dim], a, np.asarray(self.teacher.incoming), root)
+        found = describe_neurons(rows[..., : self.dim], a, np.asarray(self.teacher.incoming), root)
+        if self.trains_bias:
+            output = ("output",) if self.outputs else ()
+            offset = vectors[:, -math.prod(self.outputs) :].reshape(len(vectors), *self.outputs)
+            found |= {"bias": (("student",), rows[..., self.dim]), "offset": (output, offset)}
+        return found
 
     def function_distance(self, first: TwoLayer, second: TwoLayer) -> float:
         """E‖f(x) - g(x)‖² of two students of any widths."""
-        other = Teacher(second.incoming, second.outgoing, self.activation)
-        return float(self._like(other, first.width).loss(first))
+        other = Teacher(second.incoming, second.outgoing, self.activation, second.bias, second.offset)
+        plain = first.bias is None and first.offset is None
+        return float(self._like(other, first.width, "none" if plain else "trained").loss(first))
 
     def for_network(self, network: object) -> "Population | None":
         """The same teacher and inputs for a `TwoLayer` of another width; None for other networks and fixed weights."""
-        known = isinstance(network, TwoLayer) and self.trains_outgoing
-        return self._like(self.teacher, network.width) if known else None  # type: ignore[attr-defined]
+        known = isinstance(network, TwoLayer) and self.trains_outgoing and self.fixed_bias is None
+        bias = "trained" if self.trains_bias else "none"
+        return self._like(self.teacher, network.width, bias) if known else None  # type: ignore[attr-defined]
 
-    def _like(self, teacher: Teacher, width: int) -> "Population":
+    def _like(self, teacher: Teacher, width: int, bias: str) -> "Population":
         covariance = None if self.root is None else self.root @ self.root
-        return Population(teacher, width, activation=self.activation, covariance=covariance)
+        sigma = self.activation
+        return Population(teacher, width, activation=sigma, bias=bias, mean=self.mean, covariance=covariance)
 
     def split_terms(
         self, parameters: TwoLayer | ArrayLike, neuron: int, layer: int = 0
@@ -476,14 +586,17 @@ class Population(Task):
             raise ValueError("Splitting needs trained outgoing weights; this task has fixed ones.")
         split_terms.check(neuron, [self.width], layer)
         vector = self.flatten(parameters)
+        if self.biased:
+            y, v = biased.split_terms(self.prepared(vector), vector, jnp.asarray(neuron))
+            return np.asarray(y), np.asarray(v)
         y, v = split_terms.of_population(self.prepared(vector), self.unflatten(vector), jnp.asarray(neuron))
         return np.asarray(y), np.asarray(v)
 
     def softened(self, noise: float) -> Task:
-        """With kinked activations, kinks at zero incoming vectors rounded off; see `Softened`."""
+        """With kinked activations and no biases, kinks at zero incoming vectors rounded off; see `Softened`."""
         from understudy.tasks.softened import soften  # it is made of population tasks
 
-        return self if self.activation.smoothness > 0 else soften(self, noise)
+        return self if self.activation.smoothness > 0 or self.biased else soften(self, noise)
 
 
 class _Partners(NamedTuple):
@@ -529,71 +642,15 @@ def _rows(scale: Array, a: Array) -> Array:
     return scale * a if a.ndim == 1 else scale[:, None] * a
 
 
-def _assemble(
-    constants: list[tuple[Array, Array]], outer: list[tuple[Array, Array]], own: Array, precision: type
-) -> Array:
-    """The Hessian with blocks Σ scale_ij matrix + Σ left_ij right_ijᵀ off the diagonal and `own` on it, in one pass.
-
-    Large and transposed intermediates cost more than the arithmetic, so every summand is written in the final layout,
-    indexed (i, a, j, b).
-    """
-    n, size, _ = own.shape
-    constants, outer, own = jax.tree.map(lambda x: x.astype(precision), (constants, outer, own))
-    off = jnp.zeros((n, size, n, size), precision)
-    for scale, matrix in constants:
-        off += scale[:, None, :, None] * matrix[None, :, None, :]
-    for left, right in outer:
-        off += jnp.swapaxes(left, 1, 2)[:, :, :, None] * right[:, None, :, :]
-    index = jnp.arange(n)
-    return off.at[index, :, index, :].set(own).reshape(n * size, n * size)
-
-
-def _zero_diagonal(x: Array) -> Array:
-    return jnp.where(jnp.eye(x.shape[0], x.shape[1], dtype=bool), 0.0, x)
-
-
 @eqx.filter_jit
 def _own_energy(teacher: Teacher, v: Array, resolution: float) -> Array:
     """E‖f*(x)‖² of the teacher with (whitened) incoming vectors v."""
     pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
     own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes_needed(resolution)).value
     weights = _dots(teacher.outgoing, teacher.outgoing)
-    return jnp.sum(_zero_diagonal(weights) * pairs) + jnp.diagonal(weights) @ own
+    return jnp.sum(zero_diagonal(weights) * pairs) + jnp.diagonal(weights) @ own
 
 
 def _resolution(scale: float) -> float:
     """The power of √2 above the scale and a tenth: code is compiled again only when norms grow past the next one."""
     return 2.0 ** (math.ceil(2 * math.log2(1.1 * max(scale, 0.5))) / 2)
-
-
-def _fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ...]) -> Array | None:
-    if isinstance(outgoing, str):
-        if outgoing not in ("trained", "fixed"):
-            raise ValueError(f"outgoing is 'trained', 'fixed' or the fixed weights themselves; received {outgoing!r}.")
-        if outgoing == "trained":
-            return None
-        outgoing = 1.0
-    weights = np.asarray(outgoing, float)
-    try:
-        weights = np.broadcast_to(weights, (width, *outputs))
-    except ValueError:
-        raise ValueError(
-            f"Fixed outgoing weights must have shape {(width, *outputs)} or be one number; received {weights.shape}."
-        ) from None
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("Fixed outgoing weights must be finite.")
-    return jnp.asarray(weights)
-
-
-def _square_root(covariance: ArrayLike, dim: int) -> Array:
-    sigma = np.asarray(covariance, float)
-    if sigma.shape != (dim, dim):
-        raise ValueError(f"The input covariance must be a {dim} × {dim} matrix; received shape {sigma.shape}.")
-    if not np.all(np.isfinite(sigma)) or np.max(np.abs(sigma - sigma.T)) > 1e-12 * np.max(np.abs(sigma)):
-        raise ValueError("The input covariance must be finite and symmetric.")
-    values, vectors = np.linalg.eigh(sigma)
-    if values[0] < -1e-12 * max(values[-1], 0.0) or values[-1] <= 0:
-        raise ValueError(
-            f"The input covariance must be positive semidefinite; its least eigenvalue is {values[0]:.3g}."
-        )
-    return jnp.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

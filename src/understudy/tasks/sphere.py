@@ -77,6 +77,8 @@ class Sphere(Task):
         if loss == "correlation" and repulsion != 1.0:
             raise ValueError("The correlation loss has no repulsion; leave `repulsion` out.")
         self.teacher = _unit_teacher(teacher, activation)
+        if isinstance(teacher, Teacher) and not (teacher.bias is None and teacher.offset is None):
+            raise ValueError("The loss on the sphere has no biases; give a teacher without bias= and offset=.")
         if self.teacher.dim < 2:
             raise ValueError("The sphere needs dimension 2 at least; received teachers in dimension 1.")
         self.width, self.kind, self.degree = int(width), loss, _degree(self.teacher.activation)

@@ -55,6 +55,9 @@ def of_samples(task: Any, network: Any, neuron: Array, layer: int) -> tuple[Arra
     sigma = task.activation
     if isinstance(network, TwoLayer):
         received, w, a = task.inputs, network.incoming[neuron], network.outgoing.reshape(network.width, -1)[neuron]
+        if network.bias is not None:
+            received = jnp.concatenate([received, jnp.ones((len(received), 1))], axis=1)
+            w = jnp.append(w, network.bias[neuron])
         outputs = network(task.inputs, sigma)
         e = jax.vmap(jax.grad(task.cost))(outputs, task.targets).reshape(len(task.inputs), -1)
     else:

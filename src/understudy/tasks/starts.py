@@ -51,6 +51,14 @@ def two_layer(
     return w, a
 
 
+def biases(seeds: int | Sequence[int], width: int, init: str, init_std: float) -> np.ndarray:
+    """Biases (seeds, n) of hidden neurons: N(0, init_std²), from a stream of their own; zero with Glorot's rule."""
+    numbers = seed_numbers(seeds)
+    if init == "glorot":
+        return np.zeros((len(numbers), width))
+    return np.stack([init_std * np.random.default_rng([1, seed]).standard_normal(width) for seed in numbers])
+
+
 def gaussian(seeds: int | Sequence[int], size: int, std: float) -> np.ndarray:
     """Flat vectors (seeds, size) with entries N(0, std²)."""
     check_init("gaussian", std)

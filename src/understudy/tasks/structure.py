@@ -1,6 +1,6 @@
 """What each student neuron became, and one label for the whole."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,13 +17,14 @@ eigenvalue, perturbed ones by 1e-2 or more."""
 @dataclass(frozen=True)
 class Neuron:
     """One student neuron: its `role`, the `teachers` it stands for, its `sign` relative to them (±1; odd activations),
-    the `distance` from being exactly that, and for a duplicate the student it repeats."""
+    the `distance` from being exactly that, for a duplicate the student it repeats, and its `bias`, if it has one."""
 
     role: Role
     teachers: tuple[int, ...]
     sign: int
     distance: float
     partner: int | None = None
+    bias: float | None = None
 
 
 class Setting(NamedTuple):
@@ -52,6 +53,11 @@ class Structure:
     partition: tuple[int, ...] | None = None
     setting: Setting | None = None
     predicted_loss: float | None = None
+
+    def with_biases(self, biases: np.ndarray) -> "Structure":
+        """The same, with the bias of each neuron."""
+        known = zip(self.neurons, biases, strict=True)
+        return replace(self, neurons=tuple(replace(neuron, bias=float(bias)) for neuron, bias in known))
 
 
 class Pair(NamedTuple):

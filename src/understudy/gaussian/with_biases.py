@@ -1,0 +1,140 @@
+"""Expectations of two neurons with biases, by closed form where there is one, else by quadrature."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
+from understudy.gaussian import biased, bivariate, own, quadrature, shifted
+from understudy.gaussian.closed import has_closed_form
+from understudy.gaussian.partials import BIASED_TERMS, BiasedPartials, BiasedSelfPartials, Covariance, Estimated
+
+_EPSILON = float(np.finfo(float).eps)
+FINEST = 1025  # nodes per line
+NODES_AT_ONCE = 600_000
+
+
+def biased_pair_partials(
+    first: Activation, second: Activation, c: Covariance, means: biased.Means, nodes: int = 129
+) -> BiasedPartials:
+    """G = E[σ1(m1 + x) σ2(m2 + y)] and its partials by covariance and means, traceable."""
+    return _biased(first, second, c, means, nodes, bivariate.QUICK)[0]
+
+
+def _biased(
+    first: Activation, second: Activation, c: Covariance, means: biased.Means, nodes: int, fine: int
+) -> tuple[BiasedPartials, BiasedPartials]:
+    """The partials and the sizes of their summands; `nodes` for quadrature, `fine` for closed forms."""
+    if isinstance(first, Erf) and isinstance(second, Erf):
+        return biased.erf_partials(c, means, fine)
+    if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
+        return biased.piecewise_linear_partials(first, second, c, means, fine)
+    if isinstance(first, Polynomial) and isinstance(second, Polynomial):
+        return biased.polynomial_partials(first, second, c, means)
+    if isinstance(first, PiecewiseLinear):
+        return shifted.kinked_partials(first, second, c, means, nodes)
+    if isinstance(second, PiecewiseLinear):
+        found = shifted.kinked_partials(second, first, c.swapped(), (means[1], means[0]), nodes)
+        return found[0].swapped(), found[1].swapped()
+    return shifted.smooth_partials(first, second, c, means, nodes)
+
+
+def biased_self_partials(
+    activation: Activation, q: Float[Array, "*shape"], mean: Float[Array, "*shape"], nodes: int = 129
+) -> BiasedSelfPartials:
+    """D(q, m) = E[σ(m + √q z)²] and its derivatives, traceable."""
+    if isinstance(activation, PiecewiseLinear):
+        return biased.piecewise_linear_self_partials(activation, q, mean)
+    if isinstance(activation, Erf | Polynomial):
+        c = Covariance(q, q, q, jnp.zeros_like(q))
+        return biased.self_from_pair(biased_pair_partials(activation, activation, c, (mean, mean)))
+    return shifted.smooth_self_partials(activation, q, mean, nodes)
+
+
+def single_expectations(
+    activation: Activation, q: Float[Array, "*shape"], mean: Float[Array, "*shape"], nodes: int = 129
+) -> list[Array]:
+    """E[σ^(j)(m + √q z)] of one neuron, j = 0…4, traceable."""
+    if isinstance(activation, Erf):
+        return biased.erf_single(q, mean)
+    if isinstance(activation, PiecewiseLinear):
+        return biased.piecewise_linear_single(activation, q, mean)
+    if isinstance(activation, Polynomial):
+        return biased.polynomial_single(activation, q, mean)
+    return shifted.smooth_single(activation, q, mean, nodes)
+
+
+def first_nodes(first: Activation, second: Activation, c: Covariance) -> int:
+    """Nodes for the largest steepness × norm, which is rounded up: few numbers of nodes, so that little is compiled."""
+    scales = jnp.maximum(first.steepness * jnp.sqrt(c.q11), second.steepness * jnp.sqrt(c.q22))
+    return quadrature.nodes_needed(2.0 ** math.ceil(math.log2(float(jnp.max(scales, initial=1.0)))))
+
+
+@partial(jax.jit, static_argnames=("first", "second", "nodes"))
+def _summed(first: Activation, second: Activation, c: Covariance, means: biased.Means, nodes: int) -> shifted.Sums:
+    return _biased(first, second, c, means, nodes, bivariate.FINE)
+
+
+def biased_partials(first: Activation, second: Activation, c: Covariance, means: biased.Means) -> Estimated:
+    """`partials` with biases. Quadrature is compared with the one of half as many nodes, until that no longer helps."""
+    closed_form, norms = has_closed_form(first, second), (jnp.sqrt(c.q11), jnp.sqrt(c.q22))
+    require_smooth(first, second, *norms)
+    nodes = 0 if closed_form else first_nodes(first, second, c) // 2
+    found, size = _in_batches(first, second, c, means, nodes)
+    error, before = BiasedPartials(*map(_rounding, size)), None
+    while not closed_form and 2 * nodes <= FINEST:
+        nodes *= 2
+        coarse, (found, size) = found, _in_batches(first, second, c, means, nodes)
+        changes = [4 * jnp.abs(x - y) + _rounding(s) for x, y, s in zip(found, coarse, size, strict=True)]
+        error = BiasedPartials(*changes)
+        now = np.asarray(error.value)
+        if np.all(now <= 1e-13 * np.asarray(size.value)) or (before is not None and np.all(now > before / 4)):
+            break
+        before = now
+    return with_unseen(Estimated(found, error, size), (first, second), norms, max(nodes, 1))
+
+
+def _rounding(size: Array) -> Array:
+    """The rounding error of a sum of this size; in the tails that of its exponents as well."""
+    return _EPSILON * (64 + 6 * jnp.abs(jnp.log(jnp.where(size > 0, size, 1.0)))) * size
+
+
+def _in_batches(
+    first: Activation, second: Activation, c: Covariance, means: biased.Means, nodes: int
+) -> tuple[BiasedPartials, BiasedPartials]:
+    """A few points at a time, the last batch filled up; see `interaction._in_batches`."""
+    batch = max(1, NODES_AT_ONCE // (2 * nodes**2 if nodes else 8 * bivariate.FINE))
+    padded = [jnp.asarray(np.append(x, np.ones(-np.size(x) % batch)).reshape(-1, batch)) for x in (*c, *means)]
+    batches = [_summed(first, second, Covariance(*rows[:4]), rows[4:], nodes) for rows in zip(*padded, strict=True)]
+    shape = c.q12.shape
+    if not batches:
+        empty = BiasedPartials(*(jnp.zeros(shape) for _ in BiasedPartials._fields))
+        return empty, empty
+    together = jax.tree.map(lambda *parts: jnp.concatenate(parts)[: c.q12.size].reshape(shape), *batches)
+    return together[0], together[1]
+
+
+def require_smooth(first: Activation, second: Activation, norm1: Array, norm2: Array) -> None:
+    """Raise if an activation that a user brought is not smooth at the norms it is used with."""
+    own.require_smooth(first, float(jnp.max(norm1, initial=1.0)))
+    own.require_smooth(second, float(jnp.max(norm2, initial=1.0)))
+
+
+def with_unseen(
+    result: Estimated, pair: tuple[Activation, Activation], norms: tuple[Array, Array], nodes: int
+) -> Estimated:
+    """Errors enlarged by what the nodes miss of an activation that a user brought (see `own.mismatch`)."""
+    if not own.is_own(*pair):
+        return result
+    missed = [own.mismatch(a, float(jnp.max(r, initial=0.0)), nodes) for a, r in zip(pair, norms, strict=True)]
+    terms = BIASED_TERMS[: len(result.partials)]
+    (miss1, root1), (miss2, root2) = missed
+    errors = [
+        error + (size + root1[i] * root2[j]) * (miss1[i] + miss2[j])
+        for error, size, (_, i, j) in zip(result.error, result.size, terms, strict=True)
+    ]
+    return result._replace(error=type(result.error)(*errors))

@@ -1,0 +1,244 @@
+r"""Loss, gradient and Hessian of a two-layer student with biases, for inputs N(μ, Σ).
+
+f(x) = Σ_i a_i σ(w_i·x + c_i) + c_0. With x = μ + Σ^½ ξ, ξ ~ N(0, I), neuron i has the incoming vector p_i = Σ^½ w_i and the
+mean m_i = c_i + w_i·μ. Everything is assembled in p̃_i = (p_i, m_i) and taken back to (w_i, c_i), or to w_i alone, by the
+linear map T = ∂p̃/∂(w, c). The offset enters by δ = c_0 - c_0* and the means of single neurons, S_i = E[σ(p_i·ξ + m_i)]:
+
+L = (the sums over pairs) + ‖δ‖² + 2 δ·(Σ_i a_i S_i - E[f* - c_0*]).
+
+Flat vectors are (w_1, c_1, a_1) ⊕ … ⊕ (w_n, c_n, a_n) ⊕ c_0; what is not trained is left out.
+"""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from understudy.gaussian import BiasedSelfPartials, biased_self_partials, single_expectations
+from understudy.gaussian.quadrature import nodes_needed
+from understudy.networks import Teacher
+from understudy.tasks.assembly import assemble, zero_diagonal
+from understudy.tasks.biased_pairs import BiasedPairs, Shifted, cross_blocks, own_blocks, pair_up, pulls, slopes
+from understudy.tasks.task import Evaluation
+
+if TYPE_CHECKING:
+    from understudy.tasks.population import Population
+
+
+class Inputs(NamedTuple):
+    """What is known of the inputs: their mean and the square root of their covariance, or None."""
+
+    mean: Array | None
+    root: Array | None
+
+
+class _Partners(NamedTuple):
+    """Neurons that every student is paired with; see `population._Partners`."""
+
+    neurons: Shifted
+    outgoing: Array
+    pairs: BiasedPairs
+    weight: Array
+
+
+class _Terms(NamedTuple):
+    """Everything one evaluation computes once."""
+
+    students: Shifted
+    a: Float[Array, "n m"]
+    own: BiasedSelfPartials
+    single: list[Array]
+    weight_own: Array
+    gap: Float[Array, " m"]
+    partners: list[_Partners]
+
+
+def transform(task: "Population") -> Float[Array, "D T"]:
+    """T = ∂(p, m)/∂(w, c), shape (d + 1, d + 1), or (d + 1, d) if biases are not trained."""
+    d = task.dim
+    root = jnp.eye(d) if task.root is None else task.root
+    mean = jnp.zeros(d) if task.mean is None else task.mean
+    top = jnp.concatenate([root, mean[None]])
+    return jnp.concatenate([top, jnp.eye(d + 1)[:, -1:]], axis=1) if task.trains_bias else top
+
+
+def shifted(task: "Population | Inputs", incoming: Float[Array, "n d"], bias: Float[Array, " n"] | None) -> Shifted:
+    """Neurons as standard Gaussian inputs see them."""
+    means = jnp.zeros(incoming.shape[0]) if bias is None else bias
+    if task.mean is not None:
+        means = means + incoming @ task.mean
+    return Shifted(incoming if task.root is None else incoming @ task.root, means)
+
+
+@eqx.filter_jit
+def teacher_moments(inputs: Inputs, teacher: Teacher, resolution: float) -> tuple[Float[Array, ""], Float[Array, " m"]]:
+    """E‖f*‖² and E[f*], both without the teacher's offset."""
+    v, nodes = shifted(inputs, teacher.incoming, teacher.bias), nodes_needed(resolution)
+    b = teacher.outgoing.reshape(teacher.width, -1)
+    values = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
+    squares = jnp.sum(v.vectors**2, axis=1)
+    own = biased_self_partials(teacher.activation, squares, v.means, nodes).value
+    mean = single_expectations(teacher.activation, squares, v.means, nodes)[0]
+    weights = b @ b.T
+    return jnp.sum(zero_diagonal(weights) * values) + jnp.diagonal(weights) @ own, mean @ b
+
+
+def _terms(task: "Population", vector: Array) -> _Terms:
+    w, bias, a, offset = task.parts(vector)
+    a, b = a.reshape(task.width, -1), task.teacher.outgoing.reshape(task.teacher.width, -1)
+    p, v = shifted(task, w, bias), shifted(task, task.teacher.incoming, task.teacher.bias)
+    squares, nodes = jnp.sum(p.vectors**2, axis=1), nodes_needed(task.resolution)
+    own = biased_self_partials(task.activation, squares, p.means, nodes)
+    single = single_expectations(task.activation, squares, p.means, nodes)
+    groups = [(task.activation, p, a), (task.teacher.activation, v, -b)]
+    if task.activation == task.teacher.activation:
+        groups = [(task.activation, Shifted(*map(jnp.concatenate, zip(p, v, strict=True))), jnp.concatenate([a, -b]))]
+    partners = []
+    for i, (activation, neurons, outgoing) in enumerate(groups):
+        pairs, weight = pair_up(task.activation, activation, p, neurons, task.resolution), 2 * a @ outgoing.T
+        if i == 0:  # a student with itself is in `own`
+            pairs, weight = pairs._replace(partials=jax.tree.map(zero_diagonal, pairs.partials)), zero_diagonal(weight)
+        partners.append(_Partners(neurons, outgoing, pairs, weight))
+    gap = jnp.zeros(a.shape[1]) if offset is None else offset.reshape(-1)
+    if task.teacher.offset is not None:
+        gap = gap - task.teacher.offset.reshape(-1)
+    return _Terms(p, a, own, single, jnp.sum(a**2, axis=1), gap, partners)
+
+
+def _loss(task: "Population", t: _Terms) -> Array:
+    first, n = t.partners[0], task.width
+    pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
+    twice = jnp.sum(first.weight[:, :n] * first.pairs.partials.value[:, :n]) / 2
+    shift = t.gap @ t.gap + 2 * t.gap @ (t.single[0] @ t.a - task.target_mean)
+    return jnp.sum(t.weight_own * t.own.value) + pairs - twice + task.constant + shift
+
+
+def _single_slope(t: _Terms) -> Float[Array, "n D"]:
+    """∂S_i/∂p̃_i = (E_2 p, E_1)."""
+    return jnp.concatenate([t.single[2][:, None] * t.students.vectors, t.single[1][:, None]], axis=1)
+
+
+def _own_slope(t: _Terms) -> Float[Array, "n D"]:
+    """∂D_i/∂p̃_i."""
+    return jnp.concatenate([2 * t.own.q[:, None] * t.students.vectors, t.own.m[:, None]], axis=1)
+
+
+def _gradient(task: "Population", t: _Terms) -> Array:
+    p = t.students
+    hidden = t.weight_own[:, None] * _own_slope(t) + 2 * (t.a @ t.gap)[:, None] * _single_slope(t)
+    hidden += sum(pulls(q.pairs, q.weight, p, q.neurons) for q in t.partners)
+    parts = [hidden @ transform(task)]
+    if task.trains_outgoing:
+        parts.append(_outgoing_gradient(t))
+    flat = jnp.concatenate(parts, axis=1).ravel()
+    if not task.trains_bias:
+        return flat
+    return jnp.concatenate([flat, 2 * (t.gap + t.single[0] @ t.a - task.target_mean)])
+
+
+def _outgoing_gradient(t: _Terms) -> Float[Array, "n m"]:
+    pairs = sum(q.pairs.partials.value @ q.outgoing for q in t.partners)
+    return 2 * (t.own.value[:, None] * t.a + pairs + t.single[0][:, None] * t.gap[None, :])
+
+
+def value(task: "Population", vector: Array) -> Array:
+    """The loss."""
+    return _loss(task, _terms(task, vector))
+
+
+def value_and_gradient(task: "Population", vector: Array) -> tuple[Array, Array]:
+    """Loss and gradient."""
+    t = _terms(task, vector)
+    return _loss(task, t), _gradient(task, t)
+
+
+def hidden_block(t: _Terms) -> Float[Array, "n D D"]:
+    """∂²L/∂p̃_i² of every student."""
+    p = t.students
+    identity = jnp.eye(p.vectors.shape[1] + 1)[None]
+    row, unit = jnp.pad(p.vectors, ((0, 0), (0, 1))), identity[:, -1]
+    pull = 2 * t.a @ t.gap
+    slope = t.weight_own * 2 * t.own.q + pull * t.single[2]
+    bend = t.weight_own * 4 * t.own.qq + pull * t.single[4]
+    tilt = t.weight_own * 2 * t.own.qm + pull * t.single[3]
+    side = tilt[:, None, None] * (row[:, :, None] * unit[:, None, :])
+    blocks = slope[:, None, None] * identity + bend[:, None, None] * (row[:, :, None] * row[:, None, :])
+    blocks = blocks + side + jnp.swapaxes(side, 1, 2)
+    return blocks + sum(own_blocks(q.pairs, q.weight, p, q.neurons) for q in t.partners)
+
+
+def _mixed(t: _Terms) -> Float[Array, "n D m"]:
+    """∂²L/∂p̃_i∂a_i."""
+    p = t.students
+    found = _own_slope(t)[:, :, None] * t.a[:, None, :] + _single_slope(t)[:, :, None] * t.gap[None, None, :]
+    for q in t.partners:
+        found += jnp.einsum("ijd,jm->idm", slopes(q.pairs, p, q.neurons), q.outgoing)
+    return 2 * found
+
+
+def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
+    """Loss, gradient and Hessian."""
+    t, n, m = _terms(task, vector), task.width, math.prod(task.outputs)
+    p, matrix, first = t.students, transform(task), t.partners[0]
+    students, size = first.pairs.leading(n), matrix.shape[1]
+    slope, outer = cross_blocks(students, first.weight[:, :n], p, p)
+    outer = [(left @ matrix, right @ matrix) for left, right in outer]
+    own = matrix.T @ hidden_block(t) @ matrix
+    constants = [(slope, matrix.T @ matrix)]
+    border = 2 * (_single_slope(t) @ matrix)[:, :, None] * t.a[:, None, :]
+    if task.trains_outgoing:
+
+        def pad(x: Array, before: int, after: int) -> Array:
+            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
+
+        along, weights = pad(2 * slopes(students, p, p) @ matrix, 0, m), pad(t.a, size, 0)
+        outer = [(pad(left, 0, m), pad(right, 0, m)) for left, right in outer]
+        outer += [(along, weights[:, None, :]), (weights[None, :, :], jnp.swapaxes(along, 0, 1))]
+        values = 2 * students.partials.value
+        constants = [(slope, jnp.pad(constants[0][1], (0, m))), (values, jnp.pad(jnp.eye(m), (size, 0)))]
+        mixed = jnp.einsum("ad,iam->idm", matrix, _mixed(t))
+        squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
+        top = jnp.concatenate([own, mixed], axis=2)
+        own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
+        border = jnp.concatenate([border, 2 * t.single[0][:, None, None] * jnp.eye(m)[None]], axis=1)
+    hessian = assemble(constants, outer, own, precision)
+    if task.trains_bias:
+        edge = border.reshape(-1, m).astype(precision)
+        corner = 2 * jnp.eye(m, dtype=precision)
+        hessian = jnp.block([[hessian, edge], [edge.T, corner]])
+    return Evaluation(_loss(task, t), _gradient(task, t), hessian)
+
+
+def outside_hessian(task: "Population", vector: Array) -> Array:
+    """See `Population.outside_hessian`."""
+    t = _terms(task, vector)
+    pairs = sum(jnp.sum(q.weight * q.pairs.partials.q11, axis=1) for q in t.partners)
+    along = 2 * (t.weight_own * t.own.q + pairs) + 2 * (t.a @ t.gap) * t.single[2]
+    students = t.partners[0]
+    return jnp.diag(along) + (students.weight * students.pairs.partials.q12)[:, : task.width]
+
+
+@eqx.filter_jit
+def split_terms(task: "Population", vector: Array, neuron: Array) -> tuple[Array, Array]:
+    """Y and V of one neuron in the coordinates (w, c), or w if biases are not trained; see `split_terms.of_population`."""
+    t, matrix = _terms(task, vector), transform(task)
+    here = jax.tree.map(lambda x: x[neuron][None], t.students)
+    own, coupling = t.a[neuron][None], 2 * (_single_slope(t)[neuron][:, None] * t.gap[None, :])
+    y = jnp.zeros((matrix.shape[0], matrix.shape[0]))
+    v, b = (
+        shifted(task, task.teacher.incoming, task.teacher.bias),
+        task.teacher.outgoing.reshape(task.teacher.width, -1),
+    )
+    for activation, neurons, weights in ((task.activation, t.students, 2 * t.a), (task.teacher.activation, v, -2 * b)):
+        pairs = pair_up(task.activation, activation, here, neurons, task.resolution)
+        y = y + own_blocks(pairs, own @ weights.T, here, neurons)[0]
+        coupling = coupling + slopes(pairs, here, neurons)[0].T @ weights
+    row, unit = jnp.append(here.vectors[0], 0.0), jnp.zeros(matrix.shape[0]).at[-1].set(1.0)
+    pull = 2 * own[0] @ t.gap
+    e2, e3, e4 = (t.single[j][neuron] for j in (2, 3, 4))
+    side = e3 * jnp.outer(row, unit)
+    y = y + pull * (e2 * jnp.eye(len(row)) + e4 * jnp.outer(row, row) + side + side.T)
+    return matrix.T @ y @ matrix, matrix.T @ coupling
