@@ -67,6 +67,10 @@ POINTWISE = frozenset(
 )
 """The result at a neuron depends on this neuron alone, and has the same shape."""
 
+LAYERS = ("linear", "conv1d", "conv2d")
+ELEMENTWISE = ("add", "sub", "mul", "div", "true_divide", "radd", "rsub", "rmul", "multiply", "subtract")
+"""Sums and products of two tensors, or of one and a number."""
+
 POOLING = {f"{kind}_pool{n}d": n for kind in ("max", "avg", "adaptive_avg", "adaptive_max", "lp") for n in (1, 2, 3)}
 POOLING |= {"interpolate": 2, "pad": 2, "upsample": 2}
 """Functions of positions, and how many of the last axes are positions."""

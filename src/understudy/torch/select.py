@@ -22,7 +22,7 @@ EXACT_RIDGE, EXACT = 1e-10, 1e-8
 """Neurons whose removal costs at most the share EXACT of the readers' scatter leave first, with a ridge that lets copies cost nothing."""
 
 ONE_BY_ONE = 600
-"""Features up to which neurons leave one by one. Above, a 32nd of the rest leaves at a time, but never two that could replace each other:"""
+"""Features up to which neurons leave one by one. Above, a 24th of the rest leaves at a time, if it can without two that could replace each other:"""
 
 RELATED = 0.1
 """the largest squared partial correlation, P_ij² / (P_ii P_jj), of two neurons that leave together."""
@@ -62,7 +62,14 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
     alive = torch.ones(neurons, dtype=torch.bool)
     order: list[int] = []
     errors: list[float] = []
-    for ridge, most in ((EXACT_RIDGE, EXACT), (RIDGE, float("inf"))):
+    if max(len(reader.owners) for reader in readers) > ONE_BY_ONE:
+        order = _dependent(readers, neurons)[: neurons - least]
+        errors = [0.0] * len(order)
+        alive[order] = False
+        phases = [(RIDGE, float("inf"))]
+    else:
+        phases = [(EXACT_RIDGE, EXACT), (RIDGE, float("inf"))]
+    for ridge, most in phases:
         states = [_State(reader, neurons, alive, ridge) for reader in readers]
         while len(order) < neurons - least:
             costs = torch.stack([state.costs() for state in states]).sum(0)
@@ -83,14 +90,29 @@ def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: i
     """The neurons that leave next: the cheapest one, and with many features others that are hardly related to it."""
     if max(state.size for state in states) <= ONE_BY_ONE:
         return [int(costs.argmin())]
-    count = min(max(1, left // 32), left - least)
+    count = min(max(1, left // 24), left - least)
     candidates = torch.topk(costs, min(2 * count, left), largest=False).indices
     related = torch.stack([state.relations(candidates) for state in states]).amax(0) > RELATED
     chosen: list[int] = []
     for i in range(len(candidates)):
         if len(chosen) < count and not bool(related[i, chosen].any()):
             chosen.append(i)
+    chosen += [i for i in range(len(candidates)) if i not in chosen][
+        : max(0, (count + 1) // 2 - len(chosen))
+    ]  # some always leave
     return candidates[chosen].tolist()
+
+
+def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
+    """Neurons whose features are combinations of others for every reader, by a Cholesky factorisation with pivots; they cost nothing."""
+    from scipy.linalg.lapack import dpstrf
+
+    gone = torch.ones(neurons, dtype=torch.bool)
+    for reader in readers:
+        _, pivots, rank, _ = dpstrf(reader.gram.numpy(), tol=EXACT_RIDGE)
+        needed = reader.owners[torch.from_numpy(pivots[:rank].astype(int) - 1)]
+        gone[needed[needed >= 0]] = False
+    return torch.nonzero(gone).flatten().tolist()
 
 
 class _State:

@@ -7,189 +7,26 @@ Functions that treat neurons one by one carry a space along; those not known her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
-from understudy.torch.graph import Call, Graph, Layout, Slot, Space
-from understudy.torch.rules import POINTWISE, POOLING, READS_VALUES, plain_name, reshaped_axis
-
-Value = tuple[int, Layout]
-"""The axis of a tensor that is indexed by neurons, and its layout."""
+from understudy.torch.graph import Call, Graph, Layout, Slot
+from understudy.torch.recorder import Recorder, Value, tensors_in
+from understudy.torch.rules import ELEMENTWISE, LAYERS, reshaped_axis
 
 
 def trace(model: nn.Module, example: tuple[Any, ...]) -> Graph:
     """The graph of a model, from one forward pass on `example` (a tuple of arguments) in evaluation mode."""
-    recorder = Recorder(model)
+    recorder = Recorder(model, RULES)
     with torch.no_grad(), recorder.watch_modules(), recorder:
         outputs = model(*example)
-    for tensor in _tensors(outputs):
+    for tensor in tensors_in(outputs):
         recorder.freeze(tensor, "they are the model's outputs")
     return recorder.finish()
-
-
-def _tensors(tree: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
-
-
-class Recorder(TorchFunctionMode):
-    """Follows spaces through the functions that are called."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.names = {id(p): name for name, p in (*model.named_parameters(), *model.named_buffers())}
-        self.paths = {id(module): path for path, module in model.named_modules()}
-        self.stack: list[str] = []
-        self.values: dict[int, Value] = {}
-        self.made_by: dict[int, int] = {}  # tensor → index of the call that made it, until something else changes it
-        self.alive: list[torch.Tensor] = []  # ids stay unique while tensors live
-        self.spaces: list[Space] = []
-        self.parents: list[int] = []
-        self.slots: list[Slot] = []
-        self.calls: list[Call] = []
-        self.used: dict[str, str] = {}
-        self.functions: list[set[str]] = []
-
-    @contextmanager
-    def watch_modules(self) -> Iterator[None]:
-        """Know the path of the module whose code is running."""
-        enter = register_module_forward_pre_hook(lambda m, _: self.stack.append(self.paths.get(id(m), "")))
-        leave = register_module_forward_hook(lambda m, _, __: (self.stack.pop(), None)[1], always_call=True)
-        try:
-            yield
-        finally:
-            enter.remove()
-            leave.remove()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        name = plain_name(func)
-        read = [t for t in _tensors((args, kwargs)) if id(t) in self.values]
-        out = _tensors(result)
-        if not out:
-            if name in READS_VALUES:
-                for tensor in read:
-                    self.freeze(tensor, f"their values decide what the code does ({name}{self._where()})")
-            return result
-        rule: Callable[..., Value | None] | None = RULES.get(name)
-        value = None
-        if rule is not None and len(out) == 1:
-            value = rule(self, result, *args, **kwargs)
-        elif (name in POINTWISE or name in POOLING) and isinstance(result, torch.Tensor):
-            value = self.carry(name, result, args)
-        elif read:
-            for tensor in read:
-                self.freeze(tensor, f"{name}{self._where()} is not supported")
-        if value is not None and rule is not layer_call:
-            for space, _ in value[1]:
-                self.functions[space].add(self.describe(name, args))
-        for tensor in out:
-            self.alive.append(tensor)
-            self.values.pop(id(tensor), None)
-            if rule is not layer_call:
-                self.made_by.pop(id(tensor), None)
-        if value is not None and isinstance(result, torch.Tensor):
-            self.values[id(result)] = value
-        return result
-
-    def describe(self, name: str, args: Any) -> str:
-        """The function's name; sums and products of two sets of neurons are named apart from those with a number."""
-        if RULES.get(name) is elementwise:
-            kind = "product" if name in ("mul", "rmul", "multiply", "div", "true_divide") else "sum"
-            return kind if len(_tensors(args)) == 2 else f"{kind} with a number"
-        return name
-
-    def _where(self) -> str:
-        return f" in {self.stack[-1]}" if self.stack and self.stack[-1] else ""
-
-    # Spaces
-
-    def new_space(self, size: int) -> int:
-        """A new set of neurons."""
-        path = self.stack[-1] if self.stack else ""
-        self.spaces.append(Space(len(self.spaces), size, path))
-        self.parents.append(len(self.parents))
-        self.functions.append(set())
-        return len(self.parents) - 1
-
-    def root(self, space: int) -> int:
-        """The space that stands for all that are coupled with this one."""
-        while self.parents[space] != space:
-            space = self.parents[space]
-        return space
-
-    def freeze_layout(self, layout: Layout, reason: str) -> None:
-        """These neurons cannot be removed."""
-        for space, _ in layout:
-            known = self.spaces[self.root(space)]
-            known.frozen = known.frozen or reason
-
-    def freeze(self, tensor: torch.Tensor, reason: str) -> None:
-        """The neurons on this tensor's axis cannot be removed."""
-        if id(tensor) in self.values:
-            self.freeze_layout(self.values[id(tensor)][1], reason)
-
-    def couple(self, one: Layout, other: Layout) -> bool:
-        """Make the spaces of two layouts one, part by part; False if they do not fit."""
-        sizes = [[(self.spaces[space].size, repeats) for space, repeats in layout] for layout in (one, other)]
-        if sizes[0] != sizes[1]:
-            return False
-        for (a, _), (b, _) in zip(one, other, strict=True):
-            first, second = sorted((self.root(a), self.root(b)))
-            if first != second:
-                self.parents[second] = first
-                self.spaces[first].frozen = self.spaces[first].frozen or self.spaces[second].frozen
-        return True
-
-    def length(self, layout: Layout) -> int:
-        """Entries of an axis with this layout."""
-        return sum(self.spaces[space].size * repeats for space, repeats in layout)
-
-    def carry(self, name: str, result: torch.Tensor, args: Any) -> Value | None:
-        """Neurons one by one: the first tensor's value, if there is no other tensor that has one."""
-        read = [t for t in _tensors(args) if id(t) in self.values]
-        if len(read) != 1 or result.ndim != read[0].ndim:
-            for tensor in read:
-                self.freeze(tensor, f"{name}{self._where()} mixes tensors")
-            return None
-        axis, layout = self.values[id(read[0])]
-        if name in POOLING and axis >= result.ndim - POOLING[name]:
-            self.freeze_layout(layout, f"{name}{self._where()} pools over neurons")
-            return None
-        return axis, layout
-
-    def parameter(self, tensor: Any) -> str | None:
-        """The name of a parameter or buffer; a second use of one is noted as sharing."""
-        return self.names.get(id(tensor)) if isinstance(tensor, torch.Tensor) else None
-
-    def finish(self) -> Graph:
-        """The graph, with coupled spaces joined."""
-
-        def resolve(layout: Layout) -> Layout:
-            return tuple((self.root(space), repeats) for space, repeats in layout)
-
-        calls = [
-            replace(c, inputs=resolve(c.inputs) if c.inputs else None, outputs=resolve(c.outputs)) for c in self.calls
-        ]
-        slots = [replace(slot, layout=resolve(slot.layout)) for slot in self.slots]
-        spaces = {space.index: space for space in self.spaces if self.root(space.index) == space.index}
-        functions: dict[int, set[str]] = {index: set() for index in spaces}
-        for index, names in enumerate(self.functions):
-            functions[self.root(index)] |= names
-        graph = Graph(spaces, slots, calls, functions)
-        for space in graph.free:
-            if not graph.readers(space.index):
-                space.frozen = "no Linear or Conv layer reads them"
-        return graph
 
 
 # Rules: one per function that is not pointwise. Each gets the recorder, the result and the function's arguments.
@@ -204,7 +41,7 @@ def layer_call(
     axis = x.ndim - 1 if spatial == 0 else x.ndim - 1 - spatial
     known = rec.values.get(id(x))
     name, bias_name = rec.parameter(weight), rec.parameter(bias)
-    where = rec._where()
+    where = rec.where()
     if name is None or (bias is not None and bias_name is None):
         rec.freeze(x, f"the weights{where} are computed, not stored")
         return None
@@ -251,7 +88,7 @@ def grouped_call(
         if bias:
             rec.slots.append(Slot(bias, 0, known[1]))
         return known
-    rec.freeze(x, f"the convolution{rec._where()} has {groups} groups")
+    rec.freeze(x, f"the convolution{rec.where()} has {groups} groups")
     return None
 
 
@@ -261,13 +98,13 @@ def batch_norm(rec: Recorder, result: torch.Tensor, x: Any, mean: Any, variance:
     if value is None:
         return None
     if value[0] != 1 or mean is None:
-        rec.freeze(x, f"batch_norm{rec._where()} has no stored statistics")
+        rec.freeze(x, f"batch_norm{rec.where()} has no stored statistics")
         return None
     for tensor in (mean, variance, weight, bias):
         if tensor is not None:
             name = rec.parameter(tensor)
             if name is None or any(slot.name == name for slot in rec.slots):
-                rec.freeze(x, f"the parameters of batch_norm{rec._where()} are shared or computed")
+                rec.freeze(x, f"the parameters of batch_norm{rec.where()} are shared or computed")
                 return None
             rec.slots.append(Slot(name, 0, value[1]))
     maker = rec.made_by.get(id(x))
@@ -288,7 +125,7 @@ def prelu(rec: Recorder, result: torch.Tensor, x: Any, weight: Any) -> Value | N
         return value
     name = rec.parameter(weight)
     if name is None or value[0] != 1:
-        rec.freeze(x, f"prelu{rec._where()} is not supported here")
+        rec.freeze(x, f"prelu{rec.where()} is not supported here")
         return None
     rec.slots.append(Slot(name, 0, value[1]))
     return value
@@ -309,7 +146,7 @@ def elementwise(rec: Recorder, result: torch.Tensor, one: Any, other: Any = None
         if not constant and result.shape == known[0].shape:
             return axis, layout
     for tensor in known:
-        rec.freeze(tensor, f"a sum or product{rec._where()} joins them with something of another shape")
+        rec.freeze(tensor, f"a sum or product{rec.where()} joins them with something of another shape")
     return None
 
 
@@ -321,7 +158,7 @@ def concatenate(rec: Recorder, result: torch.Tensor, tensors: Any, dim: int = 0,
         return None
     if any(value is not None and value[0] != dim for value in known):
         for tensor in tensors:
-            rec.freeze(tensor, f"cat{rec._where()} is along another axis")
+            rec.freeze(tensor, f"cat{rec.where()} is along another axis")
         return None
     layout: Layout = ()
     for tensor, value in zip(tensors, known, strict=True):
@@ -341,7 +178,7 @@ def reshape(rec: Recorder, result: torch.Tensor, x: Any, *_: Any, **__: Any) -> 
     axis, layout = rec.values[id(x)]
     found = reshaped_axis(tuple(x.shape), tuple(result.shape), axis)
     if found is None:
-        rec.freeze(x, f"a reshape{rec._where()} mixes neurons")
+        rec.freeze(x, f"a reshape{rec.where()} mixes neurons")
         return None
     axis, repeats = found
     return axis, tuple((space, r * repeats) for space, r in layout)
@@ -356,7 +193,7 @@ def reduce(
     axis, layout = rec.values[id(x)]
     dims = {d % x.ndim for d in ((dim,) if isinstance(dim, int) else dim or range(x.ndim))}
     if axis in dims:
-        rec.freeze(x, f"a mean or sum{rec._where()} is over the neurons")
+        rec.freeze(x, f"a mean or sum{rec.where()} is over the neurons")
         return None
     return (axis if keepdim else axis - sum(d < axis for d in dims)), layout
 
@@ -380,11 +217,11 @@ def permute(rec: Recorder, result: torch.Tensor, x: Any, *dims: Any, **_: Any) -
 
 
 RULES: dict[str, Callable[..., Value | None]] = {
-    **dict.fromkeys(("linear", "conv1d", "conv2d"), layer_call),
+    **dict.fromkeys(LAYERS, layer_call),
     "batch_norm": batch_norm,
     "aten.batch_norm": aten_batch_norm,
     "prelu": prelu,
-    **dict.fromkeys(("add", "sub", "mul", "div", "true_divide", "radd", "rsub", "rmul", "multiply", "subtract"), elementwise),
+    **dict.fromkeys(ELEMENTWISE, elementwise),
     **dict.fromkeys(("cat", "concat", "concatenate"), concatenate),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze"), reshape),
     **dict.fromkeys(("mean", "sum", "amax"), reduce),

@@ -1,0 +1,180 @@
+"""Record the functions a model calls, and follow spaces of neurons through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+from understudy.torch.graph import Call, Graph, Layout, Slot, Space
+from understudy.torch.rules import ELEMENTWISE, LAYERS, POINTWISE, POOLING, READS_VALUES, plain_name
+
+Value = tuple[int, Layout]
+"""The axis of a tensor that is indexed by neurons, and its layout."""
+
+
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    """All tensors in nested tuples, lists and dicts."""
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+class Recorder(TorchFunctionMode):
+    """Follows spaces through the functions that are called."""
+
+    def __init__(self, model: nn.Module, rules: Mapping[str, Callable[..., Value | None]]) -> None:
+        super().__init__()
+        self.rules = rules
+        self.model = model
+        self.names = {id(p): name for name, p in (*model.named_parameters(), *model.named_buffers())}
+        self.paths = {id(module): path for path, module in model.named_modules()}
+        self.stack: list[str] = []
+        self.values: dict[int, Value] = {}
+        self.made_by: dict[int, int] = {}  # tensor → index of the call that made it, until something else changes it
+        self.alive: list[torch.Tensor] = []  # ids stay unique while tensors live
+        self.spaces: list[Space] = []
+        self.parents: list[int] = []
+        self.slots: list[Slot] = []
+        self.calls: list[Call] = []
+        self.used: dict[str, str] = {}
+        self.functions: list[set[str]] = []
+
+    @contextmanager
+    def watch_modules(self) -> Iterator[None]:
+        """Know the path of the module whose code is running."""
+        enter = register_module_forward_pre_hook(lambda m, _: self.stack.append(self.paths.get(id(m), "")))
+        leave = register_module_forward_hook(lambda m, _, __: (self.stack.pop(), None)[1], always_call=True)
+        try:
+            yield
+        finally:
+            enter.remove()
+            leave.remove()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = plain_name(func)
+        read = [t for t in tensors_in((args, kwargs)) if id(t) in self.values]
+        out = tensors_in(result)
+        if not out:
+            if name in READS_VALUES:
+                for tensor in read:
+                    self.freeze(tensor, f"their values decide what the code does ({name}{self.where()})")
+            return result
+        rule: Callable[..., Value | None] | None = self.rules.get(name)
+        value = None
+        if rule is not None and len(out) == 1:
+            value = rule(self, result, *args, **kwargs)
+        elif (name in POINTWISE or name in POOLING) and isinstance(result, torch.Tensor):
+            value = self.carry(name, result, args)
+        elif read:
+            for tensor in read:
+                self.freeze(tensor, f"{name}{self.where()} is not supported")
+        if value is not None and name not in LAYERS:
+            for space, _ in value[1]:
+                self.functions[space].add(self.describe(name, args))
+        for tensor in out:
+            self.alive.append(tensor)
+            self.values.pop(id(tensor), None)
+            if name not in LAYERS:
+                self.made_by.pop(id(tensor), None)
+        if value is not None and isinstance(result, torch.Tensor):
+            self.values[id(result)] = value
+        return result
+
+    def describe(self, name: str, args: Any) -> str:
+        """The function's name; sums and products of two sets of neurons are named apart from those with a number."""
+        if name in ELEMENTWISE:
+            kind = "product" if name in ("mul", "rmul", "multiply", "div", "true_divide") else "sum"
+            return kind if len(tensors_in(args)) == 2 else f"{kind} with a number"
+        return name
+
+    def where(self) -> str:
+        """` in path`, the module whose code is running."""
+        return f" in {self.stack[-1]}" if self.stack and self.stack[-1] else ""
+
+    # Spaces
+
+    def new_space(self, size: int) -> int:
+        """A new set of neurons."""
+        path = self.stack[-1] if self.stack else ""
+        self.spaces.append(Space(len(self.spaces), size, path))
+        self.parents.append(len(self.parents))
+        self.functions.append(set())
+        return len(self.parents) - 1
+
+    def root(self, space: int) -> int:
+        """The space that stands for all that are coupled with this one."""
+        while self.parents[space] != space:
+            space = self.parents[space]
+        return space
+
+    def freeze_layout(self, layout: Layout, reason: str) -> None:
+        """These neurons cannot be removed."""
+        for space, _ in layout:
+            known = self.spaces[self.root(space)]
+            known.frozen = known.frozen or reason
+
+    def freeze(self, tensor: torch.Tensor, reason: str) -> None:
+        """The neurons on this tensor's axis cannot be removed."""
+        if id(tensor) in self.values:
+            self.freeze_layout(self.values[id(tensor)][1], reason)
+
+    def couple(self, one: Layout, other: Layout) -> bool:
+        """Make the spaces of two layouts one, part by part; False if they do not fit."""
+        sizes = [[(self.spaces[space].size, repeats) for space, repeats in layout] for layout in (one, other)]
+        if sizes[0] != sizes[1]:
+            return False
+        for (a, _), (b, _) in zip(one, other, strict=True):
+            first, second = sorted((self.root(a), self.root(b)))
+            if first != second:
+                self.parents[second] = first
+                self.spaces[first].frozen = self.spaces[first].frozen or self.spaces[second].frozen
+        return True
+
+    def length(self, layout: Layout) -> int:
+        """Entries of an axis with this layout."""
+        return sum(self.spaces[space].size * repeats for space, repeats in layout)
+
+    def carry(self, name: str, result: torch.Tensor, args: Any) -> Value | None:
+        """Neurons one by one: the first tensor's value, if there is no other tensor that has one."""
+        read = [t for t in tensors_in(args) if id(t) in self.values]
+        if len(read) != 1 or result.ndim != read[0].ndim:
+            for tensor in read:
+                self.freeze(tensor, f"{name}{self.where()} mixes tensors")
+            return None
+        axis, layout = self.values[id(read[0])]
+        if name in POOLING and axis >= result.ndim - POOLING[name]:
+            self.freeze_layout(layout, f"{name}{self.where()} pools over neurons")
+            return None
+        return axis, layout
+
+    def parameter(self, tensor: Any) -> str | None:
+        """The name of a parameter or buffer; a second use of one is noted as sharing."""
+        return self.names.get(id(tensor)) if isinstance(tensor, torch.Tensor) else None
+
+    def finish(self) -> Graph:
+        """The graph, with coupled spaces joined."""
+
+        def resolve(layout: Layout) -> Layout:
+            return tuple((self.root(space), repeats) for space, repeats in layout)
+
+        calls = [
+            replace(c, inputs=resolve(c.inputs) if c.inputs else None, outputs=resolve(c.outputs)) for c in self.calls
+        ]
+        slots = [replace(slot, layout=resolve(slot.layout)) for slot in self.slots]
+        spaces = {space.index: space for space in self.spaces if self.root(space.index) == space.index}
+        functions: dict[int, set[str]] = {index: set() for index in spaces}
+        for index, names in enumerate(self.functions):
+            functions[self.root(index)] |= names
+        graph = Graph(spaces, slots, calls, functions)
+        for space in graph.free:
+            if not graph.readers(space.index):
+                space.frozen = "no Linear or Conv layer reads them"
+        return graph
