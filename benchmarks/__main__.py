@@ -19,7 +19,14 @@ def main(names: list[str]) -> None:
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
     for name in names or BENCHMARKS:
-        import_module(f"benchmarks.{name}").main()
+        try:
+            module = import_module(f"benchmarks.{name}")
+        except ModuleNotFoundError as error:  # PyTorch is optional
+            if (error.name or "").split(".")[0] in ("benchmarks", "understudy"):
+                raise
+            print(f"{name}: left out, because {error.name} is not installed.")
+            continue
+        module.main()
 
 
 if __name__ == "__main__":
