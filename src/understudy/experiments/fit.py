@@ -1,7 +1,5 @@
 """A fit in words: which students learn from which teacher, from which starts, followed how."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -153,7 +151,7 @@ class Fit:
         return told | array_fields(self.arrays)
 
     @classmethod
-    def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> Fit:
+    def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> "Fit":
         """The description of a configuration; `arrays` are those that it names."""
         known = {f.name for f in fields(cls)} - {"arrays"}
         told = {name: value for name, value in configuration.items() if name in known}
@@ -174,7 +172,7 @@ class Fit:
             return Teacher(self.arrays["teacher_incoming"], self.arrays["teacher_outgoing"], self.activation)
         return Teacher.orthonormal(self.teacher, self.dim, self.activation)
 
-    def task(self) -> Task:
+    def task(self) -> "Task":
         """The task that is described."""
         teacher = self.make_teacher()
         if self.sphere:
@@ -194,7 +192,7 @@ class Fit:
         self,
         seeds: list[int],
         *,
-        watch: Callable[[FitProgress], None] | None = None,
+        watch: "Callable[[FitProgress], None] | None" = None,
         seconds: float | None = None,
         starts: Any = None,
     ) -> Iterator[Run]:
@@ -224,11 +222,11 @@ class Fit:
         """Runs of this description, as an object that knows its task."""
         return Runs(runs, self.task(), self.options().times, self.configuration())
 
-    def to_rows(self, runs: list[Run]) -> xr.Dataset:
+    def to_rows(self, runs: list[Run]) -> "xr.Dataset":
         """Runs of this description as rows, with the arrays that were given."""
         return self.to_runs(runs).to_dataset().assign(array_variables(self.arrays))
 
-    def rows(self, seeds: list[int], *, seconds: float | None = None) -> xr.Dataset | None:
+    def rows(self, seeds: list[int], *, seconds: float | None = None) -> "xr.Dataset | None":
         """Compute these seeds, one row each; after `seconds`, those that are finished, or None if none is."""
         finished: list[Run] = []
         try:

@@ -1,7 +1,5 @@
 """A student that is grown one neuron at a time, in words, computed here or on a cluster."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

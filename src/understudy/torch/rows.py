@@ -1,7 +1,5 @@
 """What makes each neuron, as one row: the weights and bias of its layer, with a BatchNorm that follows at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
