@@ -1,9 +1,12 @@
 """`grow`: a wider network that computes the same function, ready for more training.
 
-- `random`: new neurons read random weights and nothing reads them yet. Measured on MNIST it trains best, and is the default.
+- `random`: new neurons read random weights and nothing reads them yet. The default: it needs no data, and nothing measured was better.
 - `gradmax`: new neurons are read with zero weights, and read the direction that makes the gradient of these weights largest (Evci et al. 2022).
 - `split`: neurons are copied, and each copy is read with its own random share of the weights. Splitting helps where the loss is at a critical point of
   the narrow network, for it then has a way down (Zhang et al. 2021); elsewhere it gave less than random neurons.
+
+Measured on 20,000 images of MNIST, 784-16-8-10 grown to 64-32 and trained for two epochs more, mean of three networks: random 90.3 %, gradmax 90.4 %, split 86.3 %, not
+grown 83.7 %.
 """
 
 from __future__ import annotations
