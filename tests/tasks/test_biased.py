@@ -199,3 +199,19 @@ def test_bad_arguments_say_what_was_wrong():
         us.Population(f, 1).loss(us.TwoLayer([[1.0, 0.0]], [1.0], [0.5]))
     with pytest.raises(ValueError, match=r"needs biases of shape \(1,\)"):
         us.Teacher([[1.0, 0.0]], [1.0], "erf", bias=[1.0, 2.0])
+
+
+def test_a_two_layer_network_with_biases_on_data():
+    """The same loss as the deep network it is; a rescaled ReLU neuron keeps it."""
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    network = us.TwoLayer(rng.normal(size=(3, 2)), rng.normal(size=3), rng.normal(size=3), 0.4)
+    task = us.Empirical(network, x, y, activation="relu")
+    outputs = np.maximum(x @ np.asarray(network.incoming).T + np.asarray(network.bias), 0) @ np.asarray(
+        network.outgoing
+    )
+    assert float(task.loss(network)) == pytest.approx(np.mean((outputs + 0.4 - y) ** 2), rel=1e-13)
+    vector = task.flatten(network)
+    tangents = np.asarray(task.symmetry_tangents(vector))
+    assert tangents.shape == (3, task.size)
+    assert np.abs(tangents @ np.asarray(task.gradient(vector))).max() <= 1e-13

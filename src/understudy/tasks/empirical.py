@@ -178,11 +178,12 @@ class Empirical(Task):
         if degree is None or self.network_type not in (TwoLayer, Deep):
             return jnp.zeros((0, self.size))
         network = self.unravel(vector)
-        layers = 1 if self.is_two_layer else network.depth - 1
+        two_layer = isinstance(network, TwoLayer)
+        layers = 1 if two_layer else network.depth - 1
         tangents = [
             ravel_pytree(_rescaling(network, layer, neuron, degree))[0]
             for layer in range(layers)
-            for neuron in range(network.width if self.is_two_layer else len(network.biases[layer]))
+            for neuron in range(network.width if two_layer else len(network.biases[layer]))
         ]
         return jnp.stack(tangents) if tangents else jnp.zeros((0, self.size))
 
@@ -293,7 +294,8 @@ def _rescaling(network: Any, layer: int, neuron: int, degree: int) -> Any:
     still = jax.tree.map(jnp.zeros_like, network)
     if isinstance(network, TwoLayer):
         incoming = still.incoming.at[neuron].set(network.incoming[neuron])
-        return TwoLayer(incoming, still.outgoing.at[neuron].set(-degree * network.outgoing[neuron]))
+        bias = None if network.bias is None else still.bias.at[neuron].set(network.bias[neuron])
+        return TwoLayer(incoming, still.outgoing.at[neuron].set(-degree * network.outgoing[neuron]), bias, still.offset)
     weights, biases = list(still.weights), list(still.biases)
     weights[layer] = weights[layer].at[neuron].set(network.weights[layer][neuron])
     biases[layer] = biases[layer].at[neuron].set(network.biases[layer][neuron])
