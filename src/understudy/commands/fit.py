@@ -217,6 +217,10 @@ def _complain(outcome: FitOutcome, asked: int, limit: float | None) -> None:
         complain(f"{len(outcome.runs)} of {asked} seeds finished within --limit {limit:g} s.")
     if outcome.unsaved is not None:
         complain(f"Results could not be stored: {outcome.unsaved}. Name another place with --out.")
+    if outcome.abandoned:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)  # a compilation under way in the worker thread cannot be interrupted otherwise
     if outcome.failed or outcome.unfinished or outcome.unsaved is not None:
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from understudy.experiments import collecting
 from understudy.experiments.collecting import CollectProgress, FailedSeeds, Place, collect_rows, in_background
 from understudy.experiments.description import OutOfTimeError
 from understudy.experiments.fit import Fit
@@ -27,6 +28,7 @@ class FitOutcome:
     - `runs`: those that are done, in the order asked for; `reused` of them were stored before.
     - `unfinished`: seeds for which there was no time; `failed`: seeds that could not be computed.
     - `unsaved`: why runs could not be stored, if so.
+    - `abandoned`: whether a thread is still computing, because a compilation did not end in time.
     """
 
     runs: Runs
@@ -34,6 +36,7 @@ class FitOutcome:
     unfinished: list[int] = field(default_factory=list)
     failed: list[FailedSeeds] = field(default_factory=list)
     unsaved: str | None = None
+    abandoned: bool = False
 
 
 def collect_fit(
@@ -99,6 +102,7 @@ class _LocalCollector:
         self.waiting: list[Run] = []
         self.unsaved: str | None = None
         self.note = "compiling"
+        self.abandoned = False
         self.begun = self.saved = time.monotonic()
 
     def compute(self, limit: float | None, starts: dict[int, Any] | None) -> None:
@@ -111,9 +115,15 @@ class _LocalCollector:
         def produce() -> Any:
             return self.fit.follow(self.missing, watch=watch, seconds=limit, starts=_batch(starts, self.missing))
 
+        def tick() -> None:
+            self.report()
+            if limit is not None and time.monotonic() - self.begun > limit + collecting.GRACE_SECONDS:
+                self.abandoned = True
+                raise OutOfTimeError
+
         self.report()
         try:
-            for run in in_background(produce, self.report):
+            for run in in_background(produce, tick):
                 self.finished.append(run)
                 self.waiting.append(run)
                 self.report()
@@ -154,7 +164,7 @@ class _LocalCollector:
                 runs |= {run.seed: run for run in runs_of_rows(self.fit, self.stored.sel(seed=sorted(known)))}
         unfinished = [s for s in self.seeds if s not in runs]
         done = self.fit.to_runs([runs[s] for s in self.seeds if s in runs])
-        return FitOutcome(done, len(self.seeds) - len(self.missing), unfinished, [], self.unsaved)
+        return FitOutcome(done, len(self.seeds) - len(self.missing), unfinished, [], self.unsaved, self.abandoned)
 
 
 def _batch(starts: dict[int, Any] | None, seeds: list[int]) -> Any:
