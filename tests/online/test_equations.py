@@ -148,6 +148,11 @@ def test_bad_options(options, words):
         make(**options)
 
 
+def test_biases_are_refused():
+    with pytest.raises(ValueError, match="without biases"):
+        us.Online(us.Population(us.Teacher.orthonormal(2), 2, bias="trained"), 0.1)
+
+
 def test_bad_tasks_and_starts():
     teacher = us.Teacher.orthonormal(2, 3)
     with pytest.raises(ValueError, match="isotropic"):

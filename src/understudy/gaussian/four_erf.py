@@ -7,7 +7,7 @@ E = 4 p(u_i = u_j = 0) E[sign u_l sign u_m | u_i = u_j = 0] = (4/π²) det^(-½)
 
 det the determinant of the 2 × 2 block (i, j) of C + I, and C' + I what is left of C + I given u_i = u_j = 0. C + I is
 positive definite for every C, so that zero norms, identical neurons and singular C are no special cases (Saad and Solla
-1995, PRE 52, 4225, App. A).
+1995, PRE 52, 4225).
 """
 
 import math

@@ -7,7 +7,7 @@ dR/dα = E[drift of w] vᵀ,  dQ/dα = (E[drift of w] wᵀ + transpose) + η² C
 because |x|²/d → 1: C_ij = E[σ'_i σ'_j (a_i·Δ)(a_j·Δ)] + noise² a_i·a_j E[σ'_i σ'_j], Δ = f - f*. The drift of w is
 -(η/2) ∂L/∂w = -(η/2)(S w + V v) with S, V from the partials of the interaction, that is, the gradient flow of L = E‖Δ‖²
 at the flow time ηα/2. Weight decay λ adds (λ/2)‖θ‖² to the cost of a sample. Outgoing weights step by η_a/d as well, so
-that their noise is O(1/d) (Saad and Solla 1995; Goldt et al. 2019, Eq. 11-14).
+that their noise is O(1/d) (Saad and Solla 1995; Goldt et al. 2019).
 """
 
 import math

@@ -54,6 +54,11 @@ PAPERS: dict[str, Paper] = {
             "Feature Learning in L2-regularized DNNs: Attraction/Repulsion and Sparsity",
             "Jacot, Golikov, Hongler, Gabriel",
         ),
+        Paper(
+            "online",
+            "One-pass SGD of soft committee machines in large dimensions (1995 and 2019)",
+            "Saad, Solla; Goldt, Advani, Saxe, Krzakala, Zdeborová",
+        ),
         Paper("promises", "What Understudy itself promises", "Understudy"),
     )
 }

@@ -483,7 +483,10 @@ class Population(Task):
                 "not close. Leave out covariance=."
             )
         if self.biased:
-            raise ValueError("Order-parameter equations need networks without biases and inputs of mean zero.")
+            raise ValueError(
+                "Order-parameter equations are there for tasks without biases, offsets and input means; this task has "
+                "some. Leave out bias= and mean=, and the teacher's bias and offset."
+            )
         fixed, m = self.fixed_outgoing, math.prod(self.outputs)
         v = self.teacher.incoming
         return OrderProblem(
