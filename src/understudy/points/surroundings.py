@@ -6,6 +6,7 @@ the loss divided by a unit. Both are powers of two, so that changing units costs
 
 import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import equinox as eqx
 import jax
@@ -23,9 +24,9 @@ BATCH = 32
 ORDINARY = 128.0
 """Sizes between 1/128 and 128 are left as they are."""
 
-_PERTURBED = 3
-_SPREAD = 4.0
-"""How much larger than the largest of three changes under perturbations by rounding the rounding error may be."""
+_PERTURBED = 2
+_SPREAD = 6.0
+"""How much larger than the larger of two changes under perturbations by rounding the rounding error may be."""
 
 
 _SMALL = 1e-10
@@ -59,7 +60,7 @@ class Surroundings:
     """`task` around `vector`: `evaluate` and `slopes` at offsets φ, and the numbers at the point itself.
 
     `lengths` D and `unit`: see above; `loss`, `gradient`, `hessian`: at the point, in natural units, `finite` if they are; `size`: of
-    the Hessian here or, where it is small, a little aside; `jitter`: three offsets of the size of rounding, `losses`, `gradients`,
+    the Hessian here or, where it is small, a little aside; `jitter`: two offsets of the size of rounding, `losses`, `gradients`,
     `hessians`: what they change; `kinked`: whether the gradient jumps within them.
     """
 
@@ -96,7 +97,7 @@ class Surroundings:
         jumps = np.linalg.norm(self.gradients - self.jitter @ self.hessian, axis=1)
         self.kinked = bool(np.any(~(jumps <= _JUMP * (self.size + np.linalg.norm(self.gradient)))))
 
-    @property
+    @cached_property
     def rounding(self) -> Rounding:
         """What is rounding in the loss, the gradient and the Hessian here, in natural units; NaN where there are none."""
         if not self.finite:
@@ -168,7 +169,8 @@ def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
     """One length for each parameter: what the task knows, or the size of the array of parameters it belongs to."""
     known = task.natural_lengths(vector)
     if known is not None:
-        return np.array([power_of_two(x) for x in np.asarray(known)])
+        sizes, place = np.unique(known, return_inverse=True)
+        return np.array([power_of_two(float(x)) for x in sizes])[place]
     lengths = np.ones(len(vector))
     first, second = (
         jax.tree.leaves(eqx.filter(task.unflatten(jnp.arange(len(vector), dtype=float) + shift), eqx.is_inexact_array))
