@@ -88,12 +88,12 @@ def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str |
     found = examine_kinks(task, vector, tolerance)
     kind: Kind = "unconverged" if found.kind == "not stationary" else found.kind
     words, values = [found.words], found.eigenvalues
-    if kind == "undecided":
+    if kind in ("undecided", "unconverged"):
         around = Surroundings(task, vector)
         if at_lower_bound(around) is not None:
             kind = "minimum"
             words.append("the loss is at its lower bound, to rounding: a global minimum")
-        elif (fall := one_sided_descent(around)) is not None:
+        elif kind == "undecided" and (fall := one_sided_descent(around)) is not None:
             kind = "unconverged"
             words.append(f"it falls along a one-sided direction, with slope {fall.slope * around.unit:.1e}")
     index, zeros = int(np.sum(values < -found.threshold)), int(np.sum(np.abs(values) <= found.threshold))
