@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPTIONS = {
     name: "--" + name.replace("_", "-")
     for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
-                 "max_time", "times", "cluster", "scheduler_file")
+                 "max_time", "times", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation")
 } | {"workers": "--jobs", "width": "--student"}  # fmt: skip
 
 
@@ -37,6 +37,13 @@ def fit(
         str | None,
         typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
     ] = None,
+    student_activation: Annotated[str | None, typer.Option(help="The students', if not the teacher's.")] = None,
+    bias: Annotated[
+        str | None,
+        typer.Option(help="none, or trained: a bias for every student, and an offset.", show_default="none"),
+    ] = None,
+    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
+    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
     sphere: Annotated[
         bool,
         typer.Option("--sphere", help="Unit-norm students and teachers, uniform starts; hermite:ρ only."),
@@ -75,6 +82,7 @@ def fit(
     check_limit(limit)
     chosen = {
         "activation": activation, "teacher": teacher, "student": student, "dim": dim, "outgoing": outgoing,
+        "student_activation": student_activation, "bias": bias, "mean": mean, "covariance": covariance,
         "sphere": sphere, "init": init, "init_std": init_std, "tolerance": tolerance, "max_time": max_time,
         "times": None if times is None else tuple(parse_list(times, "--times", "0.1,1,10")),
     }  # fmt: skip
@@ -109,12 +117,13 @@ def describe(chosen: dict[str, Any]) -> Fit:
 
     given = {name: value for name, value in chosen.items() if value is not None}
     text = str(given.pop("teacher", "8"))
-    if text.lstrip("-").isdigit():
-        return Fit(teacher=int(text), **given)
-    from understudy.commands.sources import read_teacher_arrays
+    from understudy.commands.sources import read_inputs, read_teacher_arrays
 
+    inputs = read_inputs(given.pop("mean", None), given.pop("covariance", None))
+    if text.lstrip("-").isdigit():
+        return Fit(teacher=int(text), arrays=inputs, **given)
     arrays, activation = read_teacher_arrays(Path(text), given.pop("activation", "erf"))
-    return Fit(activation=activation, arrays=arrays, **given)
+    return Fit(activation=activation, arrays=arrays | inputs, **given)
 
 
 def _continued(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,32 +28,20 @@ def read_teacher(
         return Teacher.angular(np.pi * np.array(values), activation)
     if teacher_file is None:
         return Teacher.orthonormal(teacher, teacher + 1 if dim is None else dim, activation)
-    return Teacher(*_teacher_in(Path(teacher_file), activation))
+    found = _teacher_in(Path(teacher_file))
+    return Teacher(
+        found["incoming"],
+        found["outgoing"],
+        found.get("activation", activation),
+        found.get("bias"),
+        found.get("offset"),
+    )
 
 
-def _teacher_in(file: Path, activation: str) -> tuple[Any, Any, str]:
-    """Incoming and outgoing weights, and the activation, in a JSON file or in an .npz archive of a two-layer network."""
-    from understudy.files import check_regular
+def _teacher_in(file: Path) -> dict[str, Any]:
+    from understudy.networks.teacher_files import parse_teacher, read_bytes
 
-    try:
-        check_regular(file)
-        if file.suffix == ".npz":
-            from understudy.network_files import read_network
-            from understudy.networks import TwoLayer
-
-            stored = read_network(file)
-            if not isinstance(stored.network, TwoLayer):
-                raise ValueError(f"A teacher has two layers and no biases; {file} holds another network.")
-            return stored.network.incoming, stored.network.outgoing, stored.activation or activation
-        content = json.loads(file.read_text())
-        return content["incoming"], content["outgoing"], content.get("activation", activation)
-    except OSError as error:
-        raise ValueError(f"Cannot read the teacher in {file}: {error.strerror or error}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise ValueError(
-            f"A teacher is JSON with incoming (k rows of d numbers) and outgoing (k numbers), and activation if it is not the "
-            f"option's; or an .npz archive with W1 and W2. {file} is neither."
-        ) from None
+    return parse_teacher(str(file), read_bytes(file))
 
 
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
@@ -81,11 +68,26 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
 
 def read_teacher_arrays(path: Path, activation: str) -> tuple[dict[str, Any], str]:
     """The arrays of the teacher in a file (see `read_teacher`), and its activation."""
+    found = _teacher_in(path)
+    told = found.pop("activation", activation)
+    return {f"teacher_{name}": array for name, array in found.items()}, told
+
+
+def read_inputs(mean: str | None, covariance: Path | None) -> dict[str, Any]:
+    """Mean and covariance of the inputs: the mean as a list such as 0,0.5 or a file, the covariance as a file."""
     import numpy as np
 
-    teacher = read_teacher(activation, 0, None, None, path)
-    arrays = {"teacher_incoming": np.asarray(teacher.incoming), "teacher_outgoing": np.asarray(teacher.outgoing)}
-    return arrays, teacher.activation.name
+    from understudy.networks.teacher_files import parse_array, read_bytes
+
+    found: dict[str, Any] = {}
+    if mean is not None:
+        try:
+            found["mean"] = np.array([float(x) for x in mean.split(",")])
+        except ValueError:
+            found["mean"] = parse_array(mean, read_bytes(mean), 1)
+    if covariance is not None:
+        found["covariance"] = parse_array(str(covariance), read_bytes(covariance), 2)
+    return found
 
 
 TORCH_FILES = (".pt", ".pth", ".bin", ".safetensors", ".pt2", ".onnx")

@@ -74,13 +74,14 @@ def arrays_in(dataset: xr.Dataset) -> dict[str, np.ndarray]:
     return {str(n)[len(prefix) :]: v.values for n, v in dataset.data_vars.items() if str(n).startswith(prefix)}
 
 
-def check_finite_array(name: str, value: Any, ndim: int) -> np.ndarray:
-    """A read-only array of finite numbers with `ndim` axes; `ValueError` names it otherwise."""
+def check_finite_array(name: str, value: Any, *ndim: int) -> np.ndarray:
+    """A read-only array of finite numbers with one of these numbers of axes; `ValueError` names it otherwise."""
     try:
         array = np.array(value, float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} is an array of numbers; received {value!r}.") from None
-    if array.ndim != ndim or array.size == 0 or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} has {ndim} axes of finite numbers; received shape {array.shape}.")
+    if array.ndim not in ndim or array.size == 0 or not np.all(np.isfinite(array)):
+        axes = " or ".join(map(str, ndim))
+        raise ValueError(f"{name} has {axes} axes of finite numbers; received shape {array.shape}.")
     array.setflags(write=False)
     return array

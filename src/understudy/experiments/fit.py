@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
 """What is used where nothing is given."""
 
-_ARRAYS = {"teacher_incoming": 2, "teacher_outgoing": 1}
-"""Names of arrays that can be given, and how many axes they have."""
+_ARRAYS = {
+    "teacher_incoming": (2,),
+    "teacher_outgoing": (1, 2),
+    "teacher_bias": (1,),
+    "teacher_offset": (0, 1),
+    "mean": (1,),
+    "covariance": (2,),
+}
+"""Names of arrays that can be given, and how many axes they may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +46,15 @@ class Fit:
     - `teacher`: number k of teacher neurons, orthonormal with outgoing weights 1; `student`: number n of students;
       `dim`: input dimension d, k + 1 unless given; `activation`: its name.
     - `outgoing`: `"trained"` or `"fixed"` (all 1: a soft committee machine). `sphere`: unit-norm students and teachers.
+    - `bias`: `"trained"` gives every student a bias and the output an offset. `student_activation`: if it is not the
+      teacher's.
     - `init`: `"gaussian"` with standard deviation `init_std`, or `"glorot"`, which has standard deviations of its own.
       On the sphere starts are uniform.
     - `tolerance`: relative and absolute tolerance of the flow; `max_time`: where it ends at the latest; `times`: when
       parameters are kept, log-spaced unless given.
     - `begin`: the hash of the runs this one continues, whose ends are its starts.
-    - `arrays`: a teacher of your own as `teacher_incoming` (k, d) and `teacher_outgoing` (k,).
+    - `arrays`: a teacher of your own as `teacher_incoming` (k, d) and `teacher_outgoing` (k,) or (k, m), and if it has
+      them `teacher_bias` (k,) and `teacher_offset`; `mean` (d,) and `covariance` (d, d) of the inputs.
 
     >>> fit = Fit(teacher=3, student=2)
     >>> fit.task().size, fit.configuration()["dim"]
@@ -67,6 +77,8 @@ class Fit:
     max_time: float | None = None
     times: tuple[float, ...] | None = None
     begin: str | None = None
+    bias: str | None = None
+    student_activation: str | None = None
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -81,11 +93,16 @@ class Fit:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} is a positive whole number of neurons; received {value!r}.")
         self._set(dim=self.teacher + 1 if self.dim is None else int(self.dim))
-        if self.dim < self.teacher and not self.arrays:  # type: ignore[operator]
+        if self.dim < self.teacher and "teacher_incoming" not in self.arrays:  # type: ignore[operator]
             raise ValueError(
                 f"{self.teacher} orthonormal vectors need at least {self.teacher} dimensions; received dim={self.dim}."
             )
         activations.get(self.activation)
+        if self.student_activation is not None:
+            activations.get(self.student_activation)
+        if self.bias not in (None, "none", "trained"):
+            raise ValueError(f"bias is 'none' or 'trained'; received {self.bias!r}.")
+        self._set(bias="trained" if self.bias == "trained" else None)
         self._choose()
         if not 1e-13 <= self.tolerance <= 1e-1:
             raise ValueError(f"tolerance must lie between 1e-13 and 0.1; received {self.tolerance}.")
@@ -101,12 +118,15 @@ class Fit:
 
     def _checked_arrays(self) -> Mapping[str, np.ndarray]:
         unknown = sorted(set(self.arrays) - set(_ARRAYS))
-        if unknown or len(self.arrays) not in (0, len(_ARRAYS)):
+        if unknown or ("teacher_incoming" in self.arrays) != ("teacher_outgoing" in self.arrays):
             raise ValueError(
-                f"A given teacher has the arrays {' and '.join(_ARRAYS)}; received {', '.join(self.arrays)}."
+                "A given teacher has the arrays teacher_incoming and teacher_outgoing, and may have others; received "
+                f"{', '.join(self.arrays)}."
             )
-        checked = {name: check_finite_array(name, x, _ARRAYS[name]) for name, x in self.arrays.items()}
-        if checked and len(checked["teacher_incoming"]) != len(checked["teacher_outgoing"]):
+        checked = {name: check_finite_array(name, x, *_ARRAYS[name]) for name, x in self.arrays.items()}
+        if "teacher_bias" in checked and "teacher_incoming" not in checked:
+            raise ValueError("teacher_bias goes with teacher_incoming; received it alone.")
+        if "teacher_incoming" in checked and len(checked["teacher_incoming"]) != len(checked["teacher_outgoing"]):
             raise ValueError(
                 f"A teacher has as many incoming vectors as outgoing weights; received "
                 f"{len(checked['teacher_incoming'])} and {len(checked['teacher_outgoing'])}."
@@ -117,9 +137,11 @@ class Fit:
         """Fill in defaults, and refuse what has no effect: on the sphere, and of `init_std` beside Glorot's start."""
         given = {name: getattr(self, name) for name in FREE if getattr(self, name) is not None}
         if self.sphere:
+            given |= {name: getattr(self, name) for name in ("bias", "student_activation") if getattr(self, name)}
+            given |= {name: "…" for name in ("mean", "covariance") if name in self.arrays}
             for name, value in given.items():
                 raise ValueError(
-                    "On the sphere outgoing weights are 1 and starts are uniform; "
+                    "On the sphere outgoing weights are 1, starts are uniform and nothing else is free; "
                     f"received sphere=True and {name}={value}. Leave {name} out."
                 )
             return
@@ -168,8 +190,9 @@ class Fit:
 
     def make_teacher(self) -> Teacher:
         """The teacher that is described."""
-        if self.arrays:
-            return Teacher(self.arrays["teacher_incoming"], self.arrays["teacher_outgoing"], self.activation)
+        if "teacher_incoming" in self.arrays:
+            given = {name: self.arrays.get(f"teacher_{name}") for name in ("incoming", "outgoing", "bias", "offset")}
+            return Teacher(given["incoming"], given["outgoing"], self.activation, given["bias"], given["offset"])
         return Teacher.orthonormal(self.teacher, self.dim, self.activation)
 
     def task(self) -> "Task":
@@ -177,7 +200,15 @@ class Fit:
         teacher = self.make_teacher()
         if self.sphere:
             return Sphere(teacher, self.student)
-        return Population(teacher, self.student, outgoing="trained" if self.outgoing == "trained" else 1.0)
+        return Population(
+            teacher,
+            self.student,
+            activation=self.student_activation,
+            outgoing="trained" if self.outgoing == "trained" else 1.0,
+            bias=self.bias or "none",
+            mean=self.arrays.get("mean"),
+            covariance=self.arrays.get("covariance"),
+        )
 
     def options(self) -> FlowOptions:
         """How the flow is followed."""
