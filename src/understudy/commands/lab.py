@@ -14,6 +14,7 @@ def lab(
     token: Annotated[
         str | None, typer.Option(help="Last part of the address; random unless given. Letters, digits, - and _.")
     ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the address as one JSON object.")] = False,
 ) -> None:
     """Open the lab: choose a teacher and a student, watch the gradient flow, see the verdict.
 
@@ -27,6 +28,7 @@ def lab(
         import websockets  # noqa: F401
     except ModuleNotFoundError as error:
         fail(f"The lab needs {error.name}, which is not installed. Run: pip install 'understudy[lab]'")
+    import json
     import re
 
     from understudy.lab.address import question_of
@@ -41,6 +43,9 @@ def lab(
         fail(str(error))
 
     def say(address: str) -> None:
+        if json_:
+            typer.echo(json.dumps({"address": address}))
+            return
         typer.echo(f"The lab is at {address}")
         typer.echo("It answers to this machine only. Ctrl-C ends it.")
 

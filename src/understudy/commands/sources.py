@@ -41,7 +41,7 @@ def read_teacher(
 def _teacher_in(file: Path) -> dict[str, Any]:
     from understudy.networks.teacher_files import parse_teacher, read_bytes
 
-    return parse_teacher(str(file), read_bytes(file))
+    return parse_teacher(str(file), read_bytes(file, "the teacher"))
 
 
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
@@ -84,9 +84,9 @@ def read_inputs(mean: str | None, covariance: Path | None) -> dict[str, Any]:
         try:
             found["mean"] = np.array([float(x) for x in mean.split(",")])
         except ValueError:
-            found["mean"] = parse_array(mean, read_bytes(mean), 1)
+            found["mean"] = parse_array(mean, read_bytes(mean, "the mean"), 1)
     if covariance is not None:
-        found["covariance"] = parse_array(str(covariance), read_bytes(covariance), 2)
+        found["covariance"] = parse_array(str(covariance), read_bytes(covariance, "the covariance"), 2)
     return found
 
 

@@ -46,15 +46,16 @@ def parse_array(name: str, content: bytes, ndim: int) -> np.ndarray:
     return array
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file; `ValueError` names it if it cannot be read."""
+def read_bytes(path: str | Path, what: str = "") -> bytes:
+    """The content of a regular file; `ValueError` names it, and `what` is in it, if it cannot be read."""
     from understudy.files import check_regular
 
     try:
         check_regular(Path(path))
         return Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(f"Cannot read {path}: {error.strerror or error}.") from None
+        words = f"{what} in {path}" if what else str(path)
+        raise ValueError(f"Cannot read {words}: {error.strerror or error}.") from None
 
 
 def _parse(name: str, content: bytes, single: bool = False) -> dict[str, Any]:
