@@ -235,7 +235,7 @@ class Fit:
 
         begun = time.monotonic()
 
-        def observe(progress: FitProgress) -> None:
+        def observe(progress: "FitProgress") -> None:
             if watch is not None:
                 watch(progress)
             if seconds is not None and time.monotonic() - begun > seconds:
