@@ -35,6 +35,17 @@ def test_divergence_ends_with_one():
     assert json.loads(done.output)["ending"] == "diverged"
 
 
+def test_phases(tmp_path):
+    arguments = ["online", "--noise", "0.1", "--phases", "0.1,3"]
+    done = run(*arguments, "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "unstable" in done.output
+    assert {path.suffix for path in tmp_path.iterdir()} >= {".nc", ".png", ".svg"}
+    told = json.loads(run(*arguments, "--json").output)
+    assert told["students"] == [2]
+    assert told["errors"] == [[pytest.approx(3.841e-4, rel=1e-3)], [None]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -43,6 +54,13 @@ def test_divergence_ends_with_one():
         (["--outgoing", "none"], "--outgoing is 'trained' or 'fixed'"),
         (["--activation", "sine"], "Unknown activation"),
         (["--dim", "3"], "students + teachers"),
+        (["--phases", "a"], "--phases is a number or several"),
+        (["--phases", "0.2,0.1", "--noise", "0.1"], "that increase"),
+        (["--phases", "0,1", "--noise", "0.1"], "positive learning rates"),
+        (["--phases", "0.1"], "needs --noise above 0"),
+        (["--phases", "0.1", "--noise", "0.1", "--student", "1"], "at least as many students"),
+        (["--phases", "0.1", "--noise", "0.1", "--outgoing", "trained"], "fixed outgoing weights"),
+        (["--phases", "0.1", "--noise", "0.1", "--activation", "relu"], "smooth activation with σ(0) = 0"),
     ],
 )
 def test_bad_input(arguments, words):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands.online_phases import show_phases
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
 
@@ -33,6 +34,12 @@ def online(
     certify: Annotated[
         bool, typer.Option("--certify", help="Print the certificate of the critical point behind each plateau.")
     ] = False,
+    phases: Annotated[
+        str | None,
+        typer.Option(
+            help="Learning rates 0.1,0.3,1: the error for α → ∞ at each, for --teacher to --student students."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
@@ -48,6 +55,11 @@ def online(
         fail(f"--outgoing is 'trained' or 'fixed'; received {outgoing!r}.")
     if simulate < 0:
         fail(f"--simulate is a number of seeds; received {simulate}.")
+    if phases is not None:
+        if outgoing == "trained" or decay or simulate or certify:
+            fail("--phases is for fixed outgoing weights, without --decay, --simulate and --certify. Leave those out.")
+        show_phases(activation, teacher, student, phases, noise, out, json_)
+        return
     import numpy as np
 
     from understudy.compilation import keep_compiled_programs

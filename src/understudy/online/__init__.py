@@ -7,6 +7,8 @@ from understudy.online.finite_data import follow_on_samples as follow_on_samples
 from understudy.online.finite_data import sampled as sampled
 from understudy.online.overlaps import Overlaps as Overlaps
 from understudy.online.overlaps import random_overlaps as random_overlaps
+from understudy.online.phases import Phases as Phases
+from understudy.online.phases import asymptotic_phases as asymptotic_phases
 from understudy.online.plateaus import Plateau as Plateau
 from understudy.online.plateaus import find_plateaus as find_plateaus
 from understudy.online.run import Online as Online

@@ -10,7 +10,7 @@ dQ⊥ = -η(AQ⊥ + Q⊥A) + η²noise²A with A = N, so that L = tr AQ⊥ = (η
 L∞ ≈ (η noise²/2) Σ_i ‖a_i‖² E[σ'(w_i·x)²]: `small_rate`.
 
 For soft committee machines (erf, outgoing weights 1, M unit teachers, L superfluous students at zero) this is
-(η noise²/π)(L + M/√3), twice the generalisation error ε = L∞/2 ≈ (η noise²/2π)(L + M/√3) of Goldt et al. 2019.
+(η noise²/π)(L + M/√3). This is our derivation; compare Goldt et al. 2019, whose generalisation error is L∞/2.
 """
 
 from typing import NamedTuple

@@ -11,7 +11,7 @@ import numpy as np
 from understudy.plots.style import COLOURS, colours, house_style, save
 
 if TYPE_CHECKING:
-    from understudy.online import OnlineResult, Plateau, Simulation
+    from understudy.online import OnlineResult, Phases, Plateau, Simulation
 
 
 def draw_online(
@@ -68,18 +68,32 @@ def draw_error(
     return ax
 
 
-def draw_phases(rates: Sequence[float], widths: Sequence[int], errors: np.ndarray, ax: Any) -> Any:
-    """Asymptotic error over (η, students): `errors` (rates, widths), NaN where a run diverges, shown hatched."""
+def draw_phases(phases: Phases, stem: Path) -> list[Path]:
+    """The figure of `draw_phase_diagram`, saved as PNG and SVG."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        wide, high = 2.6 + 0.62 * len(phases.rates), 1.9 + 0.45 * len(phases.widths)
+        figure = Figure(figsize=(max(wide, 5.6), max(high, 3.0)), layout="constrained")
+        draw_phase_diagram(phases, figure.subplots())
+        return save(figure, Path(stem))
+
+
+def draw_phase_diagram(phases: Phases, ax: Any) -> Any:
+    """Asymptotic error over (η, students) on a logarithmic colour scale; grey where the perfect student is not stable."""
     from matplotlib.colors import LogNorm
 
-    shown = np.ma.masked_invalid(np.asarray(errors, float).T)
-    edges = np.concatenate([[0.0], np.arange(1, len(rates)) - 0.0, [len(rates)]])
-    rows = np.arange(len(widths) + 1)
-    mesh = ax.pcolormesh(edges, rows, shown, norm=LogNorm(float(shown.min()), float(shown.max())), cmap="viridis")
+    shown = np.ma.masked_invalid(phases.errors.T)
+    columns, rows = np.arange(len(phases.rates) + 1), np.arange(len(phases.widths) + 1)
     ax.set_facecolor("lightgrey")
-    ax.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates])
-    ax.set_yticks(np.arange(len(widths)) + 0.5, [str(width) for width in widths])
     ax.grid(visible=False)
-    ax.set(xlabel="learning rate η", ylabel="students", title="E(f - f*)² for α → ∞; grey: diverges")
-    ax.figure.colorbar(mesh, ax=ax)
+    ax.set(xlim=(0, columns[-1]), ylim=(0, rows[-1]), xlabel="learning rate η", ylabel="students")
+    ax.set_xticks(columns[:-1] + 0.5, [f"{rate:g}" for rate in phases.rates])
+    ax.set_yticks(rows[:-1] + 0.5, [str(width) for width in phases.widths])
+    ax.set_title(f"label noise {phases.noise:g}; grey: the perfect student is not stable")
+    if shown.count():
+        low, high = float(shown.min()), float(shown.max())
+        norm = LogNorm(low, high if high > low else 2 * low)
+        mesh = ax.pcolormesh(columns, rows, shown, norm=norm, cmap="viridis")
+        ax.figure.colorbar(mesh, ax=ax, label="E(f - f*)² for α → ∞")
     return ax
