@@ -191,8 +191,9 @@ class Fit:
     def make_teacher(self) -> Teacher:
         """The teacher that is described."""
         if "teacher_incoming" in self.arrays:
-            given = {name: self.arrays.get(f"teacher_{name}") for name in ("incoming", "outgoing", "bias", "offset")}
-            return Teacher(given["incoming"], given["outgoing"], self.activation, given["bias"], given["offset"])
+            incoming, outgoing = self.arrays["teacher_incoming"], self.arrays["teacher_outgoing"]
+            bias, offset = self.arrays.get("teacher_bias"), self.arrays.get("teacher_offset")
+            return Teacher(incoming, outgoing, self.activation, bias, offset)
         return Teacher.orthonormal(self.teacher, self.dim, self.activation)
 
     def task(self) -> "Task":
