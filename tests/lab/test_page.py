@@ -10,6 +10,8 @@ import time
 import pytest
 from running import TOKEN, lab
 
+import understudy as us
+
 pytest.importorskip("starlette", reason="the lab's packages are not installed")
 pytest.importorskip("uvicorn", reason="the lab's packages are not installed")
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -170,6 +172,10 @@ def test_exported_python_and_command_give_the_same_loss(page, address, tmp_path)
         [sys.executable, "-m", *words, "--json"], capture_output=True, text=True, check=True, env=environment
     )
     assert str(float(loss))[:14] in told.stdout
+    with page.expect_download() as download:
+        page.locator("#save-nc").click()
+    download.value.save_as(tmp_path / "run.nc")
+    assert us.open(tmp_path / "run.nc")[0].loss == pytest.approx(float(loss), rel=1e-12)
     for button in ("#save-svg", "#save-png", "#save-json", "#save-npz"):
         with page.expect_download() as download:
             page.locator(button).click()

@@ -146,8 +146,13 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     def condition(carry: tuple[Array, _Search]) -> Array:
         return (carry[0] < 1 + ends + _NEWTON_STEPS) & carry[1].convex & (carry[1].stalls < _STALLS)
 
-    nan, infinite = jnp.asarray(math.nan), jnp.asarray(math.inf)
-    empty = _Search(
+    _, last = jax.lax.while_loop(condition, body, (jnp.asarray(0), _before_search(departure, ends)))
+    return _judged(last, departure)
+
+
+def _before_search(departure: Array, ends: int) -> _Search:
+    size, nan = departure.shape[0], jnp.asarray(math.nan)
+    return _Search(
         hessian=jnp.zeros((size, size)),
         ends=jnp.zeros((ends, size)),
         decrement=nan,
@@ -155,19 +160,22 @@ def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
         point=departure,
         best=departure,
         loss=nan,
-        norm=infinite,
+        norm=jnp.asarray(math.inf),
         stalls=jnp.asarray(0),
     )
-    _, last = jax.lax.while_loop(condition, body, (jnp.asarray(0), empty))
+
+
+def _judged(last: _Search, departure: Array) -> Jump:
+    """Whether the search has ended at rounding, inside the ellipsoid on which the condition was checked."""
     travelled = last.best - departure
     length = jnp.sqrt(jnp.maximum(travelled @ (last.hessian @ travelled), 0.0))
     ratio = length / jnp.maximum(4 * last.decrement, 1e-300)
     # At the rounding level of the gradient both are noise, and a jump of that size needs no ellipsoid.
     inside = (ratio <= 1) | (jnp.linalg.norm(travelled) <= 1e-12 * (1 + jnp.linalg.norm(last.best)))
-    # Newton's method must have come to rounding (as the certificate has it): in twelve steps it may have overshot.
-    rounding = 1e3 * jnp.finfo(float).eps * jnp.abs(last.hessian).max() * (1 + jnp.abs(last.best).max())
-    # Small losses have small Hessians: then a gradient of 1e-11 is not small.
+    # Newton's method must have reached rounding, as the certificate defines it: in twelve steps it may overshoot.
     largest = jnp.abs(last.hessian).max()
+    rounding = 1e3 * jnp.finfo(float).eps * largest * (1 + jnp.abs(last.best).max())
+    # Small losses have small Hessians: then a gradient of 1e-11 is not small.
     unit = jnp.where(largest < _SMALL, largest, 1.0)
     good = last.convex & inside & (last.norm <= jnp.maximum(1e-11 * unit, rounding))
     return Jump(good, last.best, last.loss, last.norm, last.decrement, jnp.linalg.norm(travelled), ratio)

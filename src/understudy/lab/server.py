@@ -6,7 +6,7 @@ import itertools
 import json
 import secrets
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,20 +27,55 @@ FRAME_SECONDS = 1 / 30
 LARGEST_MESSAGE, LARGEST_UPLOAD = 256 * 1024, 4 * 1024 * 1024
 MOST_SEEDS = 200
 
+Handler = Callable[[Any], Awaitable[Any]]
+
 
 def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]] | None = None) -> Any:
     """The ASGI application; `opened` are stored runs for the page to show."""
     from starlette.applications import Starlette
-    from starlette.responses import JSONResponse, PlainTextResponse, Response
     from starlette.routing import Route, WebSocketRoute
 
-    guard = Guard(port, token)
-    owners = itertools.count()
+    site = _Site(Guard(port, token), pool, opened or [])
 
-    def guarded(handler: Callable[..., Any], *, needs_origin: bool = False) -> Callable[..., Any]:
-        async def checked(request: Any) -> Response:
+    @asynccontextmanager
+    async def lifespan(_: Any) -> Any:
+        await pool.start()
+        yield
+        await pool.stop()
+
+    def posted(name: str, handler: Handler) -> Route:
+        return Route(f"/{{token}}/{name}", site.guarded(handler, needs_origin=True), methods=["POST"])
+
+    return Starlette(
+        routes=[
+            WebSocketRoute("/{token}/socket", site.socket),
+            Route("/{token}/", site.guarded(site.page)),
+            Route("/{token}/gallery.json", site.guarded(site.gallery)),
+            posted("teacher", site.teacher),
+            posted("code", site.code),
+            posted("weights.npz", site.weights),
+            posted("result.nc", site.result),
+            Route("/{token}/{name}", site.guarded(site.page)),
+            Route("/{rest:path}", site.guarded(site.page)),
+        ],
+        lifespan=lifespan,
+    )
+
+
+class _Site:
+    """What is answered to each kind of request, after the guard has let it pass."""
+
+    def __init__(self, guard: Guard, pool: Pool, opened: list[dict[str, Any]]):
+        self.guard, self.pool, self.opened = guard, pool, opened
+        self.owners = itertools.count()
+
+    def guarded(self, handler: Handler, *, needs_origin: bool = False) -> Handler:
+        """The handler behind the guard; a bad question becomes an answer with a sentence."""
+        from starlette.responses import JSONResponse, PlainTextResponse
+
+        async def checked(request: Any) -> Any:
             told = request.path_params.get("token", "")
-            if reason := guard.refusal(request.headers, told, needs_origin=needs_origin):
+            if reason := self.guard.refusal(request.headers, told, needs_origin=needs_origin):
                 return PlainTextResponse(reason + "\n", status_code=403, headers=HEADERS)
             try:
                 return await handler(request)
@@ -49,25 +84,38 @@ def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]] | N
 
         return checked
 
-    async def page(request: Any) -> Response:
+    async def page(self, request: Any) -> Any:
+        """A file of the page."""
+        from starlette.responses import PlainTextResponse, Response
+
         path = PAGE / request.path_params.get("name", "index.html")
         if path.parent != PAGE or path.suffix not in TYPES or not path.is_file():
             return PlainTextResponse("There is nothing of this name.\n", status_code=404, headers=HEADERS)
         return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers=HEADERS)
 
-    async def gallery(_: Any) -> Response:
-        return JSONResponse({"gallery": listing(), "opened": opened or []}, headers=HEADERS)
+    async def gallery(self, _: Any) -> Any:
+        """The gallery, and stored runs."""
+        from starlette.responses import JSONResponse
 
-    async def teacher(request: Any) -> Response:
+        return JSONResponse({"gallery": listing(), "opened": self.opened}, headers=HEADERS)
+
+    async def teacher(self, request: Any) -> Any:
+        """A teacher from an uploaded file."""
+        from starlette.responses import JSONResponse
+
         content = await _body(request, LARGEST_UPLOAD)
         return JSONResponse(teacher_files.read(request.query_params.get("name", ""), content), headers=HEADERS)
 
-    async def code(request: Any) -> Response:
-        question = _asked(await _body(request, LARGEST_MESSAGE))
+    async def code(self, request: Any) -> Any:
+        """Python and shell command of a question."""
+        from starlette.responses import JSONResponse
+
+        question = read_question(_json(await _body(request, LARGEST_MESSAGE)))
         told = {"python": as_python(question), "command": as_command(question), "name": name_of(question)}
         return JSONResponse(told, headers=HEADERS)
 
-    async def weights(request: Any) -> Response:
+    async def weights(self, request: Any) -> Any:
+        """Named arrays as an .npz archive."""
         import numpy as np
 
         content = _json(await _body(request, LARGEST_UPLOAD))
@@ -77,35 +125,43 @@ def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]] | N
             raise BadQuestionError("Weights are named arrays of numbers.") from None
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]
-        return Response(buffer.getvalue(), media_type="application/octet-stream", headers=HEADERS)
+        return _download(buffer.getvalue())
 
-    async def socket(websocket: Any) -> None:
+    async def result(self, request: Any) -> Any:
+        """The run of a question as `us.fit` stores it, computed by a worker."""
+        question = read_question(_json(await _body(request, LARGEST_MESSAGE)))
+        if question.then:
+            raise BadQuestionError("A stored result is one run from its start; this one was split or pushed.")
+        loop, owner = asyncio.get_running_loop(), next(self.owners)
+        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+
+        def deliver(message: dict[str, Any]) -> None:
+            if message["type"] in ("stored", "error", "cancelled") and not answer.done():
+                answer.set_result(message)
+
+        self.pool.submit(owner, {"do": "store", "question": question.as_json()}, deliver)
+        try:
+            message = await answer
+        finally:
+            self.pool.cancel(owner)
+        if message["type"] != "stored":
+            raise BadQuestionError(message.get("message", "The run was stopped."))
+        return _download(message["content"])
+
+    async def socket(self, websocket: Any) -> None:
+        """The conversation with one page."""
         told = websocket.path_params.get("token", "")
-        if reason := guard.refusal(websocket.headers, told, needs_origin=True):
+        if reason := self.guard.refusal(websocket.headers, told, needs_origin=True):
             await websocket.close(code=4403, reason=reason[:100])
             return
         await websocket.accept()
-        await _Conversation(websocket, pool, next(owners)).hold()
+        await _Conversation(websocket, self.pool, next(self.owners)).hold()
 
-    @asynccontextmanager
-    async def lifespan(_: Any) -> Any:
-        await pool.start()
-        yield
-        await pool.stop()
 
-    return Starlette(
-        routes=[
-            WebSocketRoute("/{token}/socket", socket),
-            Route("/{token}/", guarded(page)),
-            Route("/{token}/gallery.json", guarded(gallery)),
-            Route("/{token}/teacher", guarded(teacher, needs_origin=True), methods=["POST"]),
-            Route("/{token}/code", guarded(code, needs_origin=True), methods=["POST"]),
-            Route("/{token}/weights.npz", guarded(weights, needs_origin=True), methods=["POST"]),
-            Route("/{token}/{name}", guarded(page)),
-            Route("/{rest:path}", guarded(page)),
-        ],
-        lifespan=lifespan,
-    )
+def _download(content: bytes) -> Any:
+    from starlette.responses import Response
+
+    return Response(content, media_type="application/octet-stream", headers=HEADERS)
 
 
 async def _body(request: Any, most: int) -> bytes:
@@ -123,10 +179,6 @@ def _json(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         raise BadQuestionError("This is not JSON.") from None
-
-
-def _asked(content: bytes) -> Question:
-    return read_question(_json(content))
 
 
 class _Conversation:

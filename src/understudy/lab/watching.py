@@ -16,7 +16,7 @@ from jaxtyping import Array
 from understudy.dynamics import FlowOptions, Trajectory, follow
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import Glimpse
-from understudy.fitting import fit_each
+from understudy.fitting import fit, fit_each
 from understudy.lab.question import BadQuestionError, Question
 from understudy.networks import Teacher, TwoLayer
 from understudy.points import Certificate, certify
@@ -66,7 +66,7 @@ def answer(question: Question, send: Send, cancelled: Cancelled = lambda: False)
 def answer_seeds(question: Question, seeds: list[int], send: Send, cancelled: Cancelled = lambda: False) -> None:
     """Fit many seeds of a question; sends one `seed` message per run as it ends, then `done`."""
     task = make_task(question, question.students)
-    init = question.start["kind"] if question.start["kind"] in ("gaussian", "glorot") else "gaussian"
+    init = question.start["kind"] if question.start["kind"] != "vectors" else "gaussian"
     options = FlowOptions(rtol=question.tolerance, atol=question.tolerance)
 
     def watch(_: Any) -> None:
@@ -76,6 +76,19 @@ def answer_seeds(question: Question, seeds: list[int], send: Send, cancelled: Ca
     for _, run in fit_each(task, seeds, question.start.get("std", 0.1), init, options, watch):
         found = {"seed": run.seed, "loss": float(run.loss), "kind": run.certificate.kind, "label": run.structure.label}
         send({"type": "seed", **found})
+    send({"type": "done"})
+
+
+def store(question: Question, send: Send) -> None:
+    """Fit the question's own start and send the stored result as bytes, then `done`."""
+    import tempfile
+    from pathlib import Path
+
+    task = make_task(question, question.students)
+    options = FlowOptions(rtol=question.tolerance, atol=question.tolerance)
+    runs = fit(task, [question.start.get("seed", 0)], init=start_of(task, question)[None], options=options)
+    with tempfile.TemporaryDirectory() as directory:
+        send({"type": "stored", "content": Path(runs.save(Path(directory) / "run.nc")).read_bytes()})
     send({"type": "done"})
 
 

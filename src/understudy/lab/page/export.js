@@ -82,6 +82,12 @@ export function enableExport(state, say) {
     const answer = await post("weights.npz", JSON.stringify(weights()));
     save("weights.npz", await answer.blob(), "application/octet-stream");
   });
+  by("save-nc").onclick = doing(async () => {
+    say("Storing the run…");
+    const answer = await post("result.nc", JSON.stringify(state.question));
+    save("run.nc", await answer.blob(), "application/octet-stream");
+    say("The run is stored.");
+  });
   by("save-svg").onclick = doing(() => save("understudy-lab.svg", picture(), "image/svg+xml"));
   by("save-png").onclick = doing(async () => save("understudy-lab.png", await asPng(picture()), "image/png"));
 }
