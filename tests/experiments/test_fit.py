@@ -65,7 +65,7 @@ def test_there_and_back(fit):
             {"arrays": {**OWN, "teacher_outgoing": [1.0]}},
             "as many incoming vectors as outgoing weights; received 2 and 1",
         ),
-        ({"arrays": {**OWN, "teacher_outgoing": [1.0, np.nan]}}, "teacher_outgoing has 1 axes of finite numbers"),
+        ({"arrays": {**OWN, "teacher_outgoing": [1.0, np.nan]}}, "teacher_outgoing has 1 or 2 axes of finite numbers"),
         ({"arrays": OWN, "dim": 7}, "The teacher has 2 inputs; received dim=7"),
     ],
 )

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, large, rosenbrock
 from understudy.dynamics.landing import land
+from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.task import Task
 
@@ -231,7 +232,7 @@ def _follow(
 
     def advance(to_move: Task) -> dict[str, np.ndarray]:
         lanes = Lanes(**now)  # type: ignore[arg-type]  # NumPy arrays, which jit takes as they are
-        moved = _advance(to_move, lanes, marks, rtol, atol, stop, limits, chunk)
+        moved = alone(_advance, to_move, lanes, marks, rtol, atol, stop, limits, chunk)
         return {k: np.array(v) for k, v in moved._asdict().items()}
 
     for lane in range(count):

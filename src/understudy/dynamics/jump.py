@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from understudy.dynamics.serial import alone
 from understudy.tasks.task import Task
 
 SOFT_DIRECTIONS = 4
@@ -199,5 +200,5 @@ def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int,
     if not rows:
         return {}
     task = task.prepared(jnp.asarray(vectors[rows]))
-    tried = {row: attempt_from(task, jnp.asarray(vectors[row])) for row in rows}
+    tried = {row: alone(attempt_from, task, jnp.asarray(vectors[row])) for row in rows}
     return {row: jax.tree.map(np.asarray, j) for row, j in tried.items() if bool(j.justified)}

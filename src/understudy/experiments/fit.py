@@ -120,8 +120,8 @@ class Fit:
         unknown = sorted(set(self.arrays) - set(_ARRAYS))
         if unknown or ("teacher_incoming" in self.arrays) != ("teacher_outgoing" in self.arrays):
             raise ValueError(
-                "A given teacher has the arrays teacher_incoming and teacher_outgoing, and may have others; received "
-                f"{', '.join(self.arrays)}."
+                f"The arrays of a fit are {', '.join(_ARRAYS)}, a teacher needing both teacher_incoming and "
+                f"teacher_outgoing; received {', '.join(self.arrays)}."
             )
         checked = {name: check_finite_array(name, x, *_ARRAYS[name]) for name, x in self.arrays.items()}
         if "teacher_bias" in checked and "teacher_incoming" not in checked:
