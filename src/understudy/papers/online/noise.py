@@ -50,12 +50,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 CLAIM = Claim(
     paper="online",
     id="asymptotic-error",
-    where="Goldt et al. 2019, asymptotic errors of soft committee machines and of linear ones",
+    where="our derivation; compare Goldt et al. 2019, final errors of students with more neurons than their teachers",
     statement=(
         "Label noise σ leaves soft committee machines (erf, M teachers, M + L students) with a generalisation error that grows "
         "with L: linear in η for small η, and in closed form for linear students."
     ),
-    paper_value="erf: ε ≈ (ησ²/2π)(L + M/√3) for η → 0; linear: ε = ησ²(L + M)/(4 - 2η(L + M))",
+    paper_value="as we derive it: erf ε ≈ (ησ²/2π)(L + M/√3) for η → 0; linear ε = ησ²(L + M)/(4 - 2η(L + M))",
     measured_by="Linear response of the equations around the perfect student, and long runs at a finite η.",
     tolerance=1e-3,
     tolerance_reason="The formula is the first order in η, and the rate is 1e-4; runs are beyond first order in σ².",

@@ -51,7 +51,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 CLAIM = Claim(
     paper="online",
     id="symmetric-plateau",
-    where="Saad and Solla 1995, the symmetric phase at small η",
+    where="Saad and Solla 1995, the symmetric phase at small η; the point as in copy-average, App. B",
     statement=(
         "At small learning rates K students of K orthonormal teachers (erf) linger near a symmetric fixed point and leave "
         "it along one growing direction to specialise."
