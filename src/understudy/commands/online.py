@@ -15,6 +15,8 @@ from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from understudy.online import OnlineResult, Plateau, Simulation
 
 
@@ -214,48 +216,9 @@ def _print(
         table.add_row(f"{result.times[i]:g}", f"{result.loss[i]:.3e}", overlaps, *extra)
     console.print(table)
     if plateaus:
-        table = new_table()
-        for name in (
-            "plateau",
-            "loss",
-            "growth",
-            "leaves",
-            "predicted",
-            "critical point",
-            "its loss",
-            "index",
-            "its growth",
-        ):
-            table.add_column(name, justify="right")
-        for p in plateaus:
-            table.add_row(
-                f"{p.begin:g}-{p.end:g}",
-                f"{p.loss:.6f}",
-                f"{p.growth_rates[0]:.2e}" if p.growth_rates else "-",
-                f"{p.measured_leaving:.0f}",
-                f"{p.predicted_leaving:.0f}",
-                p.certificate.kind.replace(" ", "\n"),
-                f"{p.certificate.loss:.6f}",
-                str(p.index),
-                f"{max(p.critical_rates):.2e}" if p.critical_rates else "-",
-            )
-        console.print(table)
-        console.print(
-            "growth: of the fixed point of the equations; leaves: when the loss is a tenth lower, by the run and predicted "
-            "from the linearised equations; its growth: η|λ|/2 of the critical point's least eigenvalue λ.",
-            highlight=False,
-        )
+        _print_plateaus(console, plateaus)
     if certify:
-        for i, p in enumerate(plateaus, 1):
-            c = p.certificate
-            console.print(
-                f"Plateau {i}: {c.kind}, loss {c.loss:.12f}, gradient norm {c.gradient_norm:.1e}, index {c.index}, "
-                f"least eigenvalue {c.least_eigenvalue:.6e}, zero modes {c.zeros}. {'; '.join(c.evidence)}",
-                highlight=False,
-                soft_wrap=True,
-            )
-        if not plateaus:
-            console.print("No plateau in this run: nothing to certify.")
+        _print_certificates(console, plateaus)
     if result.average_error:
         console.print(
             f"Averages over four Gaussians: relative error about {result.average_error:.0e}.", highlight=False
@@ -263,3 +226,41 @@ def _print(
     if result.message:
         console.print(f"[bold]Diverged.[/] {_as_options(result.message)}", highlight=False, soft_wrap=True)
     console.print(f"{seconds:.1f} s. Loss: E(f - f*)², without the noise.", highlight=False)
+
+
+def _print_plateaus(console: Console, plateaus: list[Plateau]) -> None:
+    table = new_table()
+    names = ("plateau", "loss", "growth", "leaves", "predicted", "critical point", "its loss", "index", "its growth")
+    for name in names:
+        table.add_column(name, justify="right")
+    for p in plateaus:
+        table.add_row(
+            f"{p.begin:g}-{p.end:g}",
+            f"{p.loss:.6f}",
+            f"{p.growth_rates[0]:.2e}" if p.growth_rates else "-",
+            f"{p.measured_leaving:.0f}",
+            f"{p.predicted_leaving:.0f}",
+            p.certificate.kind.replace(" ", "\n"),
+            f"{p.certificate.loss:.6f}",
+            str(p.index),
+            f"{max(p.critical_rates):.2e}" if p.critical_rates else "-",
+        )
+    console.print(table)
+    console.print(
+        "growth: of the fixed point of the equations; leaves: when the loss is a tenth lower, by the run and predicted "
+        "from the linearised equations; its growth: η|λ|/2 of the critical point's least eigenvalue λ.",
+        highlight=False,
+    )
+
+
+def _print_certificates(console: Console, plateaus: list[Plateau]) -> None:
+    for i, p in enumerate(plateaus, 1):
+        c = p.certificate
+        console.print(
+            f"Plateau {i}: {c.kind}, loss {c.loss:.12f}, gradient norm {c.gradient_norm:.1e}, index {c.index}, "
+            f"least eigenvalue {c.least_eigenvalue:.6e}, zero modes {c.zeros}. {'; '.join(c.evidence)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if not plateaus:
+        console.print("No plateau in this run: nothing to certify.")
