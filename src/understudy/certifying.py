@@ -1,4 +1,4 @@
-"""The front door to certificates: a verdict in double precision, and a proof beside it if one is asked for."""
+"""The front door to certificates: a verdict in double precision, and a proof if you ask for one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from understudy.tasks import Task
 def certify(task: Task, parameters: Any, *, proof: bool = False, **options: Any) -> Certificate:
     """Certify any point of any task; see `understudy.points.certify` for the verdict and its `options`.
 
-    With `proof=True` the certificate's `proof` is a `Proof` of the exact critical point beside this one, by ball arithmetic, or a
-    `NoProof` with the reason (see `understudy.proofs.prove`; it needs `pip install 'understudy[proofs]'`). The numerical verdict stays
-    as it is.
+    With `proof=True`, ball arithmetic tries to prove what the exact critical point next to this one is. The
+    certificate's `proof` is then a `Proof`, or a `NoProof` with the reason (see `understudy.proofs.prove`; it needs
+    `pip install 'understudy[proofs]'`). The numerical verdict does not change.
 
     >>> import numpy as np, understudy as us
     >>> task = us.Sphere(np.eye(2), width=2, activation="hermite:6")

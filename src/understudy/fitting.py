@@ -1,4 +1,4 @@
-"""The main job: from random starts along the gradient flow to certified, explained critical points."""
+"""Follow the gradient flow from random starts to critical points, and certify and explain them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from understudy.tasks.task import Task
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far `fit` is: runs finished of `total`, steps of the lanes now running, and the furthest time reached."""
+    """The progress of `fit`: finished runs out of `total`, steps of the running lanes, and the largest flow time."""
 
     finished: int
     total: int
@@ -33,7 +33,7 @@ class FitProgress:
     time: float
 
 
-Progress = FitProgress  # the name it had first
+Progress = FitProgress  # kept for code that uses the old name
 
 
 def fit(
@@ -45,19 +45,21 @@ def fit(
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
 ) -> Runs:
-    """Follow the gradient flow from every seed, polish where justified, certify and explain what was reached.
+    """Follow the gradient flow from one random start per seed, then certify and explain the points that it reaches.
+
+    Near a critical point the flow is replaced by Newton's method where a check shows that both have the same limit.
 
     **Arguments**
 
-    - `seeds`: how many, or which.
+    - `seeds`: the number of seeds, or a sequence of seeds.
     - `task`: any task; see `Task` and `Loss` for your own.
-    - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or
-      given starts: a batch of parameters, one per seed.
+    - `init`: `"gaussian"` (every weight N(0, init_std²); for `Sphere` tasks uniform on the sphere), `"glorot"`, or the
+      starts themselves: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
-    - `watch`: called with a `FitProgress` as the work goes on.
+    - `watch`: a function that is called with a `FitProgress` during the work.
 
-    The first fit of its kind compiles for some seconds. Compiled programs are kept in the cache directory
-    (`UNDERSTUDY_CACHE`, or `~/.cache/understudy`), unless JAX has one of your own (`JAX_COMPILATION_CACHE_DIR`).
+    The first fit of a kind takes a few seconds to compile. Compiled programs are kept in the cache directory
+    (`UNDERSTUDY_CACHE`, or `~/.cache/understudy`), unless you have set one for JAX (`JAX_COMPILATION_CACHE_DIR`).
 
     >>> import understudy as us
     >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)
@@ -80,7 +82,7 @@ def fit_each(
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """`fit`, yielding (position, run) as each run is done."""
+    """Like `fit`, but yield (position, run) as soon as each run is finished."""
     numbers = seed_numbers(seeds)
     reduction = task.reduce(_begin(task, numbers, init_std, init))
     flow_task: Task = reduction.task
@@ -96,7 +98,7 @@ def fit_each(
         diverging = found.describe() if found else None
         if reduction.outside is None:
             certificate = certify(task, parameters, diverging=diverging)
-        else:  # the point is known in the span: no need to find it there again
+        else:  # the point is already known in the span, so it need not be found again
             certificate = certify_in_span(flow_task, trajectory.vector, reduction.outside, diverging=diverging)
             certificate = carried(certificate, partial(_lift, reduction, position), trajectory.vector)
         explained = _with_prediction(flow_task.structure(trajectory.vector))

@@ -1,4 +1,4 @@
-"""The front door: expectations of products of two neurons, by closed form where there is one, else by quadrature."""
+"""The front door to interactions: expectations of products of two neurons, in closed form or by quadrature."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from understudy.gaussian.with_biases import (
 
 _EPSILON = float(np.finfo(float).eps)
 _LARGEST_NORM = 1e75
-_LARGEST_ERROR = 1e-6  # relative to the size of the summands; larger ones are refused by `interaction`
+_LARGEST_ERROR = 1e-6  # relative to the size of the summands; `interaction` raises above it
 
 
 def pair_partials(first: Activation, second: Activation, c: Covariance, nodes: int = 129) -> Partials:
@@ -80,8 +80,9 @@ def _integrated(first: Activation, second: Activation, c: Covariance, nodes: int
 
 
 def _in_batches(first: Activation, second: Activation, c: Covariance, nodes: int) -> Estimated:
-    """A few points at a time, the last batch filled up: the square of the nodes for each of many would not fit in
-    memory, and batches of one shape compile once, however many points there are.
+    """Evaluate a few points at a time, because (nodes)² numbers for each of many points would not fit in memory.
+
+    The last batch is padded. All batches then have one shape, so the code is compiled once for any number of points.
     """
     if isinstance(second, PiecewiseLinear):
         return _in_batches(second, first, c.swapped(), nodes).swapped()
@@ -106,9 +107,9 @@ def partials(
 ) -> Estimated:
     """E[σ1(r1 x + bias1) σ2(r2 y + bias2)], its partials by the covariance (q11, q12, q22), and error estimates.
 
-    Arguments as in `interaction`. If any bias is not zero, the partials by the biases are there, too (`BiasedPartials`).
-    Partials that do not exist (ReLU at a zero norm, second ones at u = ±1) are NaN. Quadrature doubles its nodes until
-    that no longer helps; `error` is what was achieved.
+    Arguments as in `interaction`. If any bias is not zero, the result includes the partials by the biases
+    (`BiasedPartials`). Partials that do not exist (ReLU at a zero norm, second partials at u = ±1) are NaN. Quadrature
+    doubles its nodes until that no longer helps. `error` is the estimated error that remains.
     """
     first, second, arrays = _checked(activation, activation2, r1=r1, r2=r2, u=u, bias1=bias1, bias2=bias2)
     norm1, norm2, correlation, mean1, mean2 = arrays
@@ -120,7 +121,7 @@ def partials(
     if has_closed_form(first, second):
         return _closed(first, second, c)
     require_smooth(first, second, norm1, norm2)
-    nodes = 2 * first_nodes(first, second, c) - 1  # twice what is needed: the estimate compares with half
+    nodes = 2 * first_nodes(first, second, c) - 1  # twice as many as needed: the error estimate compares with half
     result = _in_batches(first, second, c, nodes)
     while 2 * nodes - 1 <= FINEST:
         error = np.asarray(result.error.value)
@@ -152,14 +153,14 @@ def interaction(
 
     **Arguments**
 
-    - `activation`: σ1, by name or object; `activation2`: σ2, the same unless given.
+    - `activation`: σ1, by name or object; `activation2`: σ2. Default: the same.
     - `r1`, `r2`: norms ≥ 0 of the two incoming vectors; `u` in [-1, 1]: their correlation; `bias1`, `bias2`: biases.
       They broadcast.
 
-    Exact to rounding for erf, relu, abs, linear, quadratic and hermite:ρ (with themselves; relu, abs and linear with
-    each other, polynomials too), at u = ±1, zero norms and large biases, too. Else by quadrature: relative error
-    ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to 30. An error above 1e-6 raises; `understudy.gaussian.partials` returns
-    the error estimate with the value.
+    The value is exact to rounding if both activations are erf, both are among relu, abs and linear, or both are
+    polynomials (quadratic, hermite:ρ). This includes u = ±1, zero norms and large biases. All other pairs use
+    quadrature, with a relative error ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to 30. An estimated error above 1e-6
+    raises an exception. `understudy.gaussian.partials` returns the error estimate with the value.
 
     >>> float(interaction("relu", 1.0, 1.0, 1.0))
     0.5

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 
 class Convolutional(eqx.Module):
-    """f = W σ(K_L * … σ(K_1 * x + b_1) …) + b, the last activations flattened, position by position and channel by channel.
+    """f = W σ(K_L * … σ(K_1 * x + b_1) …) + b, with the last activations flattened by position, then by channel.
 
     `kernels[l]` has shape (3, 3, channels before, channels after); images are (B, H, W, channels).
     """
@@ -21,7 +21,7 @@ class Convolutional(eqx.Module):
     bias: Float[Array, " C"]
 
     def hidden(self, images: Float[Array, "B H W c"]) -> list[Float[Array, "B _ _ _"]]:
-        """Activations of every layer, the first first."""
+        """Activations of every layer, starting with the first."""
         found, x = [], images
         for kernel, bias in zip(self.kernels, self.biases, strict=True):
             z = convolve(x, kernel)
@@ -37,7 +37,7 @@ class Convolutional(eqx.Module):
 
     @staticmethod
     def start(channels: Sequence[int], outputs: int, *, size: int, colours: int = 3, seed: int = 0) -> "Convolutional":
-        """He-normal kernels, N(0, 2/fan-in), biases 0 and a linear layer N(0, 1/fan-in), for square images of that size."""
+        """He-normal kernels, N(0, 2/fan-in), zero biases and a linear layer N(0, 1/fan-in), for square images."""
         left = size - 2 * len(channels)
         if left < 1 or not channels or min(channels) < 1:
             raise ValueError(
@@ -54,7 +54,10 @@ class Convolutional(eqx.Module):
 
 
 def convolve(images: Float[Array, "B H W c"], kernel: Float[Array, "3 3 c n"]) -> Float[Array, "B _ _ n"]:
-    """The valid 3 × 3 correlation as one matrix product over all patches, fast in float64 where compiled convolutions are not."""
+    """The valid 3 × 3 correlation as one matrix product over all patches.
+
+    This is fast in float64, where compiled convolutions are slow.
+    """
     height, width = images.shape[1] - 2, images.shape[2] - 2
     patches = [images[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
     return jnp.concatenate(patches, axis=3) @ kernel.reshape(-1, kernel.shape[3])

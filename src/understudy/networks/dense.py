@@ -1,4 +1,4 @@
-"""Networks: parameters and forward pass, nothing else."""
+"""Fully connected networks: parameters and forward pass."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from understudy.activations import Activation
 
 
 def affine(x: Float[Array, "*samples d"], weight: Float[Array, "m d"], bias: Float[Array, " m"]) -> Array:
-    """W x + b of every sample."""
+    """W x + b for every sample."""
     product = x @ weight.T
     return product + jnp.broadcast_to(bias, product.shape)
 
@@ -56,7 +56,7 @@ class TwoLayer(eqx.Module):
     def __call__(
         self, x: Float[Array, "*samples d"], activation: str | Activation
     ) -> Float[Array, "*samples"] | Float[Array, "*samples m"]:
-        """The network's output for inputs x, with that activation; for a batch of networks use `jax.vmap`."""
+        """The network's output for inputs x. For a batch of networks use `jax.vmap`."""
         if self.incoming.ndim != 2:
             raise ValueError(
                 f"A forward pass takes one network; these are {self.incoming.shape[0]}. Use jax.vmap over the batch."
@@ -85,11 +85,11 @@ class Deep(eqx.Module):
         return len(self.weights)
 
     def __call__(self, x: Float[Array, "*samples d"], activation: str | Activation) -> Float[Array, "*samples m"]:
-        """The network's output for inputs x, with that activation in every hidden layer."""
+        """The network's output for inputs x, with the same activation in every hidden layer."""
         return self.layers(x, activation)[-1]
 
     def layers(self, x: Float[Array, "*samples d"], activation: str | Activation) -> list[Float[Array, "*samples _"]]:
-        """Activations of every hidden layer, the first first, and the outputs last."""
+        """Activations of every hidden layer, starting with the first, then the outputs."""
         sigma, found = activations.get(activation), []
         for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = sigma(affine(x, w, b))

@@ -1,7 +1,8 @@
-"""Deep ReLU teachers whose nodes can be told apart: distinct weights, nodes active on half the data, strong and weak ones.
+"""Deep ReLU teachers with distinguishable nodes: distinct weights, strong and weak nodes, each active on half the data.
 
-The construction of Tian 2020, Section 6: weights drawn from a grid so that no two nodes of a layer point the same way, biases that put every node's boundary
-through the middle of the data (Assumption 1), and outgoing weights of node j divided by j^p, p the polarity.
+This is the construction of Tian 2020, Section 6. Weights are drawn from a grid such that no two nodes of a layer point
+the same way. Biases put the boundary of every node through the middle of the data (Assumption 1). The outgoing weights
+of node j are divided by j^p, where p is the polarity.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TRIES = 1000
 
 
 def distinct_rows(rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    """(rows, columns) from `GRID`, no row zero and no two rows pointing the same or the opposite way."""
+    """A matrix with entries from `GRID`, without zero rows and without two parallel or opposite rows."""
     kept: list[np.ndarray] = []
     seen: set[tuple[float, ...]] = set()
     for _ in range(TRIES * rows):
@@ -46,11 +47,12 @@ def distinct_rows(rows: int, columns: int, rng: np.random.Generator) -> np.ndarr
 def half_active(
     widths: Sequence[int], inputs: ArrayLike, *, seed: int = 0, polarity: float = 0.0, standardise: bool = False
 ) -> Deep:
-    """A deep ReLU teacher of these widths (inputs first, outputs last), each hidden node active on half of `inputs`.
+    """A deep ReLU teacher with these widths (inputs first, outputs last). Each hidden node is active on half of
+    `inputs`.
 
     **Arguments**
 
-    - `inputs`: (N, d), the data that the biases are set by: minus the median of a node's pre-activation.
+    - `inputs`: (N, d), the data that determine the biases: minus the median of each node's pre-activation.
     - `polarity`: p ≥ 0; column j of every layer above the first is divided by j^p, so that ‖v_j‖ ~ 1/j^p.
     - `standardise`: scale and shift every output to mean 0 and variance 1 over `inputs`; otherwise its bias is 0.
 
@@ -72,7 +74,7 @@ def half_active(
             w = w / np.linalg.norm(w, axis=1, keepdims=True)
         else:
             w = rng.choice(GRID, size=(after, before))
-            while np.any(silent := ~np.any(w, axis=0)):  # a node nobody listens to could not be learned
+            while np.any(silent := ~np.any(w, axis=0)):  # a node that no later node uses could not be learned
                 w[:, silent] = rng.choice(GRID, size=(after, int(silent.sum())))
         if l:
             w = w / np.arange(1, before + 1) ** polarity

@@ -1,4 +1,4 @@
-"""Making teachers: networks whose function is to be learned."""
+"""Teachers: fixed networks whose function a student learns."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,9 +16,11 @@ class Teacher(eqx.Module):
 
     **Arguments**
 
-    - `incoming`: the v_j, shape (k, d), any linear dependence; `outgoing`: the b_j, shape (k,) or (k, m).
+    - `incoming`: the v_j, shape (k, d); they may be linearly dependent.
+    - `outgoing`: the b_j, shape (k,) or (k, m).
     - `activation`: σ, by name or object.
-    - `bias`: the c_j, shape (k,), none unless given; `offset`: c_0, a number or shape (m,), none unless given.
+    - `bias`: the c_j, shape (k,). Default: no biases.
+    - `offset`: c_0, a number or shape (m,). Default: no offset.
 
     >>> Teacher.orthonormal(3, dim=5).width
     3
@@ -98,7 +100,7 @@ class Teacher(eqx.Module):
     def orthonormal(
         width: int, dim: int | None = None, activation: str | Activation = "erf", outgoing: ArrayLike = 1.0
     ) -> "Teacher":
-        """v_j = e_j, the first `width` coordinate vectors; outgoing weights 1 unless given."""
+        """A teacher with v_j = e_j, the first `width` coordinate vectors. Outgoing weights are 1 unless given."""
         width, dim = _count("width", width), _count("dim", width if dim is None else dim)
         if dim < width:
             raise ValueError(
@@ -111,7 +113,7 @@ class Teacher(eqx.Module):
     def angular(
         angles: ArrayLike, activation: str | Activation = "softplus", outgoing: ArrayLike = 1.0, norms: ArrayLike = 1.0
     ) -> "Teacher":
-        """Neurons at given angles (radians) in the plane: v_j = norm_j (cos φ_j, sin φ_j)."""
+        """A teacher with neurons at given angles (radians) in the plane: v_j = norm_j (cos φ_j, sin φ_j)."""
         phi = np.atleast_1d(np.asarray(angles, float))
         lengths = np.asarray(norms, float)
         if phi.ndim != 1 or lengths.shape not in ((), phi.shape):
@@ -132,7 +134,8 @@ class Teacher(eqx.Module):
         outgoing: ArrayLike = 1.0,
         unit: bool = True,
     ) -> "Teacher":
-        """Gaussian incoming vectors, scaled to unit norm unless `unit` is false (then of variance 1/d)."""
+        """A teacher with Gaussian incoming vectors, scaled to unit norm. If `unit` is false, entries have variance 1/d.
+        """
         width, dim = _count("width", width), _count("dim", dim)
         v = np.random.default_rng(seed).normal(size=(width, dim)) / np.sqrt(dim)
         if unit:
@@ -141,7 +144,7 @@ class Teacher(eqx.Module):
 
 
 def _outgoing(outgoing: ArrayLike, width: int) -> np.ndarray:
-    """One number stands for all neurons; arrays are checked by `Teacher`."""
+    """Repeat one number for all neurons. `Teacher` checks arrays."""
     weights = np.asarray(outgoing, float)
     return np.full(width, weights) if weights.ndim == 0 else weights
 

@@ -1,7 +1,7 @@
 """Teachers and matrices in files: `.npz`, `.npy`, `.csv` and `.json`. Nothing in a file is executed.
 
-A teacher has `incoming`, one row per neuron, and may have `outgoing`, `bias`, `offset` and `activation`. An archive of a
-two-layer network (`W1`, `W2`, `b1`, `b2`) is read too. A table or a single array is `incoming` alone.
+A teacher has `incoming`, one row per neuron, and may have `outgoing`, `bias`, `offset` and `activation`. An archive of
+a two-layer network (`W1`, `W2`, `b1`, `b2`) is read too. A table or a single array is `incoming` alone.
 """
 
 import io
@@ -18,7 +18,7 @@ _ARCHIVE = {"W1": "incoming", "W2": "outgoing", "b1": "bias", "b2": "offset"}
 
 
 def parse_teacher(name: str, content: bytes) -> dict[str, Any]:
-    """What a file of this name and content says about a teacher: arrays by name, and the activation if it has one.
+    """Read a teacher from the name and the content of a file: arrays by name, and the activation if there is one.
 
     `outgoing` is 1 for every neuron unless given. `ValueError` says what is wrong.
 
@@ -37,7 +37,7 @@ def parse_teacher(name: str, content: bytes) -> dict[str, Any]:
 
 
 def parse_array(name: str, content: bytes, ndim: int) -> np.ndarray:
-    """The only array of a file of this name and content, with this number of axes."""
+    """Read the only array of a file from its name and content. It must have `ndim` axes."""
     found = _parse(name, content, single=True)
     array = _numbers(name, "the array", found["incoming"])
     array = array.ravel() if ndim == 1 and 1 in array.shape else array
@@ -47,7 +47,7 @@ def parse_array(name: str, content: bytes, ndim: int) -> np.ndarray:
 
 
 def read_bytes(path: str | Path, what: str = "") -> bytes:
-    """The content of a regular file; `ValueError` names it, and `what` is in it, if it cannot be read."""
+    """The content of a regular file. If it cannot be read, `ValueError` names the file and `what` it should contain."""
     from understudy.files import check_regular
 
     try:

@@ -25,21 +25,22 @@ from understudy.tasks.task import Evaluation, Task
 
 
 class Empirical(Task):
-    """L(θ) = Σ_s p_s cost(f(x_s|θ), y_s), p_s = 1/N unless weights are given.
+    """L(θ) = Σ_s p_s cost(f(x_s|θ), y_s) over N samples s, with p_s = 1/N unless weights are given.
 
     **Arguments**
 
     - `network`: an example of the parameters, callable as `network(x, activation)` (`TwoLayer`, `Deep`, or your own
-      Equinox module); only its structure is used. Its floating-point arrays are trained, everything else is kept.
-    - `inputs` (N, d), `targets` (N,) or (N, m), `weights` (N,): the data; quadrature nodes and weights work too.
+      Equinox module). Only its structure is used. Its floating-point arrays are trained, everything else is kept.
+    - `inputs` (N, d), `targets` (N,) or (N, m), `weights` (N,): the data. Quadrature nodes and weights work too.
     - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"` (targets: class labels 0, 1, … (N,) or probabilities),
       `"logistic"` (targets: 0 and 1, or ±1), or a twice differentiable function of one prediction and its target.
 
-    For `TwoLayer` networks without biases gradient and Hessian are written out (see `two_layer_samples`); for others they
-    come from automatic differentiation. The flat vector has the arrays of the network one after another, as JAX orders them.
+    For `TwoLayer` networks without biases the gradient and the Hessian are coded by hand (see `two_layer_samples`). For
+    other networks they come from automatic differentiation. The flat vector contains the arrays of the network in the
+    order of JAX's pytrees.
 
-    With a kinked activation (ReLU, abs) the loss has kinks where a pre-activation is zero on a sample. They are known for
-    every network that applies the activation it is given outside of its own `vmap`, `scan` and `jit` (see `kinks`).
+    With a kinked activation (ReLU, abs) the loss has kinks where a pre-activation is zero on a sample. The task finds
+    them if the network applies the given activation outside of its own `vmap`, `scan` and `jit` (see `kinks`).
 
     >>> task = Empirical(TwoLayer([[0.0]], [0.0]), [[1.0], [2.0]], [1.0, -1.0], activation="tanh")
     >>> float(task.loss(TwoLayer([[0.0]], [0.0])))
@@ -94,7 +95,7 @@ class Empirical(Task):
     ) -> Float[Array, "seeds P"]:
         """Random networks: every parameter N(0, init_std²), or Glorot's variances for matrices and zero biases.
 
-        A two-layer network is drawn as by `Population`: the same seed gives the same student.
+        A two-layer network is drawn as in `Population`: the same seed gives the same student.
         """
         shapes = [leaf.shape for leaf in self._shapes()]
         if self.is_two_layer:
@@ -121,7 +122,7 @@ class Empirical(Task):
         return jnp.asarray(parameters, float)
 
     def _ravel(self, network: Any) -> Array:
-        """A network as a flat vector; a network with one more axis in front of every array is a batch."""
+        """A network as a flat vector. If every array has one more leading axis, the network is a batch."""
         trained = eqx.filter(network, eqx.is_inexact_array)
         ranks = [jnp.ndim(x) - len(y.shape) for x, y in zip(jax.tree.leaves(trained), self._shapes(), strict=False)]
         ravel = lambda n: ravel_pytree(n)[0]  # noqa: E731
@@ -154,7 +155,7 @@ class Empirical(Task):
 
     @property
     def is_two_layer(self) -> bool:
-        """Whether the network is a `TwoLayer` without biases, for which derivatives are written out."""
+        """Whether the network is a `TwoLayer` without biases, whose derivatives are coded by hand."""
         if self.network_type is not TwoLayer:
             return False
         example = jax.eval_shape(self.unravel, jax.ShapeDtypeStruct((self.length,), float))
@@ -164,7 +165,7 @@ class Empirical(Task):
 
     @property
     def lower_bound(self) -> float:
-        """Zero for the named costs with weights ≥ 0; nothing is known about other costs."""
+        """Zero for the named costs with weights ≥ 0; -inf for other costs."""
         return 0.0 if costs.is_bounded(self.cost) and bool(np.all(np.asarray(self.weights) >= 0)) else -np.inf
 
     @property
@@ -191,7 +192,7 @@ class Empirical(Task):
 
     @property
     def kinked(self) -> bool:
-        """Whether the loss has kinks at zero pre-activations, and these can be seen."""
+        """Whether the loss has kinks at zero pre-activations that the task can find."""
         return bool(self.hidden_count) and isinstance(self.activation, PiecewiseLinear)
 
     def kinks(self, parameters: Any) -> list[str]:
@@ -290,7 +291,7 @@ def _block(network: Any, inputs: Array, activation: Activation) -> Array:
 
 
 def _rescaling(network: Any, layer: int, neuron: int, degree: int) -> Any:
-    """The direction in which one neuron's incoming weights grow and its outgoing ones shrink, the function staying the same."""
+    """The direction in which one neuron's incoming weights grow and its outgoing ones shrink, keeping the function."""
     still = jax.tree.map(jnp.zeros_like, network)
     if isinstance(network, TwoLayer):
         incoming = still.incoming.at[neuron].set(network.incoming[neuron])
@@ -305,7 +306,7 @@ def _rescaling(network: Any, layer: int, neuron: int, degree: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Rebuild:
-    """From a flat vector to a network of which only some leaves are trained."""
+    """Map a flat vector to a network of which only some leaves are trained."""
 
     unravel: Callable[[Array], Any]
     rest: Any
@@ -315,7 +316,7 @@ class _Rebuild:
 
 
 def _ravelled(network: Any) -> tuple[int, Callable[[Array], Any]]:
-    """Number of trained parameters, and the way from a flat vector of them to a network."""
+    """Number of trained parameters, and the map from a flat vector of them to a network."""
     trained, rest = eqx.partition(network, eqx.is_inexact_array)
     vector, unravel = ravel_pytree(trained)
     if vector.shape[0] == 0:

@@ -19,12 +19,12 @@ class Loss(Task):
 
     **Arguments**
 
-    - `function`: takes an array of shape (size,) and returns a number. It must be written with `jax.numpy`; derivatives come
-      from automatic differentiation. Certificates trust that it has no kinks.
+    - `function`: takes an array of shape (size,) and returns a number. It must be written with `jax.numpy`, because
+      derivatives come from automatic differentiation. Certificates assume that it has no kinks.
     - `size`: number of parameters.
-    - `lower_bound`: a number that the loss cannot fall below, if you know one. A point that reaches it is certified as a global
-      minimum.
-    - `starts`: a function from a seed to a start of shape (size,); N(0, init_std²) for each parameter unless given.
+    - `lower_bound`: a number that the loss cannot fall below, if you know one. A point that reaches it is certified as
+      a global minimum.
+    - `starts`: a function from a seed to a start of shape (size,). Default: N(0, init_std²) for each parameter.
 
     >>> valley = Loss(lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2, 2, lower_bound=0.0)
     >>> float(valley.loss([0.0, 0.0])), valley.gradient([1.0, 1.0]).tolist()
@@ -76,7 +76,7 @@ class Loss(Task):
     def starts(
         self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:
-        """What the function `starts` gives for each seed, or N(0, init_std²) for each parameter."""
+        """The result of the function `starts` for each seed, or N(0, init_std²) for each parameter."""
         if self.draw is None:
             return super().starts(seeds, init, init_std)
         return self.flatten(np.stack([np.asarray(self.draw(seed), float) for seed in seed_numbers(seeds)]))

@@ -1,4 +1,4 @@
-"""The population loss of a two-layer student, exact in the pairwise Gaussian interactions."""
+"""The population loss of a two-layer student, computed exactly from pairwise Gaussian interactions."""
 
 import math
 from collections.abc import Sequence
@@ -42,19 +42,20 @@ class Population(Task):
     L = Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j'), with
     G(p, q) = E[σ(p·x)σ(q·x)] (Simsek et al. 2023, Eq. 5 and 10; no factor ½). Gradient and Hessian are assembled from
     the partials of G, at a cost of O(n²d² + nkd²). The flat parameter vector is θ = (w_1, a_1) ⊕ … ⊕ (w_n, a_n)
-    (their Eq. 2). With biases, see `tasks.biased`.
+    (their Eq. 2). See `tasks.biased` for the loss with biases.
 
     **Arguments**
 
     - `teacher`: a `Teacher`; `width`: number n of student neurons.
-    - `activation`: the student's, the teacher's unless given.
-    - `outgoing`: `"trained"`; `"fixed"` for weights 1 (a soft committee machine); or the fixed weights, a number for all.
-    - `bias`: the student's biases: `"none"`, `"trained"` (and an offset of the output with them), or fixed ones (a number
-      for all). The teacher may have biases or not, whatever the student has.
-    - `mean`, `covariance`: μ and Σ of the inputs; zero and the identity unless given.
+    - `activation`: the student's activation. Default: the teacher's.
+    - `outgoing`: `"trained"`; `"fixed"` for weights 1 (a soft committee machine); or the fixed weights (one number sets
+      all of them).
+    - `bias`: the student's biases: `"none"`, `"trained"` (together with an offset of the output), or fixed biases (one
+      number sets all of them). The teacher may have biases even if the student has none.
+    - `mean`, `covariance`: μ and Σ of the inputs. Default: zero and the identity.
 
-    With kinked activations (ReLU, abs) gradient and Hessian do not exist where a student's incoming vector and bias are
-    zero (they are NaN there); see `kinks`.
+    With kinked activations (ReLU, abs) the gradient and the Hessian do not exist where a student's incoming vector and
+    bias are zero. They are NaN there; see `kinks`.
 
     >>> task = Population(Teacher.orthonormal(3), width=1)
     >>> round(float(task.loss(TwoLayer([[0.0, 0.0, 0.0]], [0.0]))), 12)
@@ -126,7 +127,7 @@ class Population(Task):
 
     @property
     def biased(self) -> bool:
-        """Whether biases, an offset or a mean of the inputs are anywhere in this task."""
+        """Whether student or teacher has biases or an offset, or the inputs have a mean."""
         student, teacher = self.trains_bias or self.fixed_bias is not None, self.teacher
         return student or self.mean is not None or teacher.bias is not None or teacher.offset is not None
 
@@ -188,7 +189,7 @@ class Population(Task):
         return TwoLayer(w, jnp.broadcast_to(a, (*w.shape[:-2], *a.shape[-1 - len(self.outputs) :])), c, offset)
 
     def parts(self, vector: Array) -> tuple[Array, Array | None, Array, Array | None]:
-        """Incoming weights, biases, outgoing weights and offset of a flat vector; None for what is not there."""
+        """Incoming weights, biases, outgoing weights and offset of a flat vector; None for parts that do not exist."""
         w, a = self._split(vector)
         if not self.trains_bias:
             return w, self.fixed_bias, a, None
@@ -208,7 +209,7 @@ class Population(Task):
         return rows[..., : self.dim], outgoing.reshape(*rows.shape[:-1], *self.outputs)
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> "Population":
-        """Series and quadrature are chosen for the largest norm seen, with a reserve; see `_resolution`."""
+        """Choose series and quadrature for the largest norm of these points, with a margin; see `_resolution`."""
         if self.closed_form and not isinstance(self.activation, Erf):
             return self
         w, _ = self._split(vectors)
@@ -262,11 +263,11 @@ class Population(Task):
         return self.flatten(TwoLayer(w, a, c))
 
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
-        """Students with a zero incoming vector and a kinked activation, where the loss has no gradient, in words.
+        """Name the students with a zero incoming vector and a kinked activation, where the loss has no gradient.
 
-        Elsewhere the loss is twice continuously differentiable, also where two kinked students are parallel: of ReLU
-        neurons at an angle φ, G is |p||q|/2 (cos φ + (sin φ - φ cos φ)/π), of which the first term is p·q/2, and the
-        other is φ³/3π + O(φ⁵), whose second derivatives vanish at φ = 0 from every side (and likewise at φ = π).
+        Elsewhere the loss is twice continuously differentiable, even where two kinked students are parallel. For ReLU
+        neurons at an angle φ, G is |p||q|/2 (cos φ + (sin φ - φ cos φ)/π). The first term is p·q/2. The other is
+        φ³/3π + O(φ⁵), whose second derivatives vanish at φ = 0 from every side (and likewise at φ = π).
         """
         if self.activation.smoothness > 0:
             return []
@@ -306,7 +307,7 @@ class Population(Task):
             w, v = w @ self.root, v @ self.root
         own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes_needed(self.resolution))
         groups = [(self.activation, w, a), (self.teacher.activation, v, -self.teacher.outgoing)]
-        if self.activation == self.teacher.activation:  # one table of pairs costs less than two
+        if self.activation == self.teacher.activation:  # one table of pairs is cheaper than two
             vectors, outgoing = jnp.concatenate([w, v]), jnp.concatenate([a, -self.teacher.outgoing])
             groups = [(self.activation, vectors, outgoing)]
         partners = []
@@ -328,7 +329,7 @@ class Population(Task):
         pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
         twice = (
             jnp.sum(first.weight[:, :n] * first.pairs.partials.value[:, :n]) / 2
-        )  # each pair of students is in twice
+        )  # each pair of students occurs twice
         return jnp.sum(t.weight_own * t.own.value) + pairs - twice + self.constant
 
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
@@ -351,7 +352,7 @@ class Population(Task):
         return self._evaluate(vector, jnp.float64)
 
     def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
-        """Half of the memory that the assembly of the Hessian goes through."""
+        """`evaluate` in single precision: assembling the Hessian then moves half as much memory."""
         return self._evaluate(vector, jnp.float32)
 
     def _evaluate(self, vector: Array, precision: type) -> Evaluation:
@@ -414,7 +415,7 @@ class Population(Task):
         return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : self.width]
 
     def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
-        """Rank of the students' components outside the teachers' span: each can turn into a further direction."""
+        """Rank of the students' components outside the teachers' span: each can rotate into a further direction."""
         w = np.asarray(self._split(jnp.asarray(vector))[0])
         v = np.asarray(self._fixed_directions)
         rest = w - w @ np.linalg.pinv(v) @ v
@@ -422,12 +423,12 @@ class Population(Task):
 
     @property
     def _fixed_directions(self) -> Float[Array, "k d"]:
-        """What rotations must leave alone: the teachers' vectors, and the mean of the inputs."""
+        """Directions that rotations must not change: the teachers' vectors and the mean of the inputs."""
         v = self.teacher.incoming
         return v if self.mean is None else jnp.concatenate([v, self.mean[None]])
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
-        """Rescalings of each neuron (homogeneous activations) and rotations of what no teacher uses."""
+        """Rescalings of each neuron (homogeneous activations) and rotations of directions that no teacher uses."""
         w, c, a, _ = self.parts(vector)
         outputs = math.prod(self.outputs) if self.trains_outgoing else 0
         fixed, tangents = self._fixed_directions, [jnp.zeros((0, self.size))]
@@ -458,9 +459,10 @@ class Population(Task):
     def in_span(self, parameters: TwoLayer) -> "tuple[Population, TwoLayer, Span]":
         """The same problem in the span of teachers and students: (task, parameters, the span).
 
-        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), with the mean of the inputs if they have one, so dimension
-        r = min(d, n + k) is enough (one more with a mean); the way back is `span.lift`. Teacher coordinates come first and
-        are the same for a whole batch. Inputs with a covariance other than the identity mix directions: no reduction.
+        Gradient flow never leaves span(v_1…v_k, w_1(0)…w_n(0)), together with the mean of the inputs if there is one.
+        So dimension r = min(d, n + k) is enough (one more with a mean). `span.lift` maps back. Teacher coordinates come
+        first and are the same for a whole batch. A covariance other than the identity mixes directions, so such tasks
+        are not reduced.
         """
         w = np.asarray(parameters.incoming)
         if not self.reducible:
@@ -503,7 +505,7 @@ class Population(Task):
 
     @property
     def reducible(self) -> bool:
-        """Whether the span of teachers and students has fewer dimensions than the input, which must be isotropic."""
+        """Whether the inputs are isotropic and have more dimensions than the span of teachers and students."""
         return self.root is None and self.dim > self.width + self.teacher.width + (self.mean is not None)
 
     # -- meaning ------------------------------------------------------------------------------------------------------
@@ -528,14 +530,17 @@ class Population(Task):
 
     @property
     def _setting(self) -> Setting | None:
-        """Where the theory of copies and averages applies."""
+        """The setting in which the theory of copies and averages applies, or None."""
         same = self.activation == self.teacher.activation
         plain = same and not self.biased and self.root is None
         applies = plain and self.trains_outgoing and self.teacher.is_unit_orthonormal
         return Setting(self.activation, self.teacher.width) if applies else None
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
-        """A trained bias counts as one more incoming weight; with fixed biases that differ nothing is known."""
+        """The point as a two-layer network. A trained bias counts as one more incoming weight.
+
+        None if fixed biases differ between neurons.
+        """
         a = np.asarray(self._split(jnp.asarray(vector))[1])
         if self.fixed_bias is not None and np.ptp(np.asarray(self.fixed_bias)) > 0:
             return None
@@ -572,7 +577,7 @@ class Population(Task):
         return float(self._like(other, first.width, "none" if plain else "trained").loss(first))
 
     def for_network(self, network: object) -> "Population | None":
-        """The same teacher and inputs for a `TwoLayer` of another width; None for other networks and fixed weights."""
+        """The same teacher and inputs for a `TwoLayer` of another width; None for other networks or fixed weights."""
         known = isinstance(network, TwoLayer) and self.trains_outgoing and self.fixed_bias is None
         bias = "trained" if self.trains_bias else "none"
         return self._like(self.teacher, network.width, bias) if known else None  # type: ignore[attr-defined]
@@ -596,16 +601,16 @@ class Population(Task):
         return np.asarray(y), np.asarray(v)
 
     def softened(self, noise: float) -> Task:
-        """With kinked activations and no biases, kinks at zero incoming vectors rounded off; see `Softened`."""
-        from understudy.tasks.softened import soften  # it is made of population tasks
+        """The task with kinks at zero incoming vectors rounded off (kinked activations, no biases); see `Softened`."""
+        from understudy.tasks.softened import soften  # that module imports this one
 
         return self if self.activation.smoothness > 0 or self.biased else soften(self, noise)
 
 
 class _Partners(NamedTuple):
-    """Neurons that every student is paired with: students first, or teachers, whose outgoing weights count negative.
+    """Neurons that every student is paired with: students first, or teachers, whose outgoing weights have a minus sign.
 
-    `weight` is what each pair's interaction counts in the gradient; a student with itself is left out.
+    `weight` is the weight of each pair's interaction in the gradient. Pairs of a student with itself are left out.
     """
 
     vectors: Array
@@ -615,7 +620,7 @@ class _Partners(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """Everything one evaluation computes once: students, each with itself, and each with its partners."""
+    """Terms that one evaluation computes once: the students, each student with itself, and each with its partners."""
 
     w: Array
     a: Array
@@ -655,5 +660,5 @@ def _own_energy(teacher: Teacher, v: Array, resolution: float) -> Array:
 
 
 def _resolution(scale: float) -> float:
-    """The power of √2 above the scale and a tenth: code is compiled again only when norms grow past the next one."""
+    """The least power of √2 above 1.1 times the scale, so that code is compiled again only when norms exceed it."""
     return 2.0 ** (math.ceil(2 * math.log2(1.1 * max(scale, 0.5))) / 2)

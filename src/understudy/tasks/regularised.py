@@ -28,18 +28,18 @@ Weights = tuple[Float[Array, "*batch _ _"], ...]
 
 
 class Regularised(Task):
-    """L_λ(W) = Σ_s p_s cost(f_W(x_s), y_s) + λ Σ_ℓ ‖W_ℓ‖², p_s = 1/N unless sample weights are given.
+    """L_λ(W) = Σ_s p_s cost(f_W(x_s), y_s) + λ Σ_ℓ ‖W_ℓ‖² over N samples s, with p_s = 1/N unless weights are given.
 
     **Arguments**
 
-    - `inputs` (N, n_0), `targets` (N, n_L): the data; targets of the cross-entropy may be class labels 0, 1, … (N,).
+    - `inputs` (N, n_0), `targets` (N, n_L): the data. Targets of the cross-entropy may be class labels 0, 1, … (N,).
     - `hidden`: widths n_1 … n_{L-1} of the hidden layers.
     - `penalty`: λ > 0.
     - `bias`: β, the constant row of every activation. With β = 0 the weight matrices have no column for it.
-    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"`, `"logistic"`, or a convex function of one prediction and
-      target.
+    - `cost`: `"squared"` (Σ_o (f_o - y_o)²), `"cross-entropy"`, `"logistic"`, or a convex function of one prediction
+      and target.
 
-    Parameters are the tuple (W_1, …, W_L), W_ℓ of shape (n_ℓ, n_{ℓ-1} + 1), the last column multiplying β.
+    Parameters are the tuple (W_1, …, W_L). W_ℓ has shape (n_ℓ, n_{ℓ-1} + 1), and its last column multiplies β.
 
     **Reference**: Jacot et al. 2022, Section 2.1.
 
@@ -124,7 +124,7 @@ class Regularised(Task):
             found = tuple(np.shape(w)[-2:] for w in parameters)
             if found != self.shapes:
                 raise ValueError(f"The weight matrices of this task have shapes {self.shapes}; received {found}.")
-            # Outside compiled code NumPy does it: every new shape would be compiled otherwise.
+            # NumPy outside compiled code: JAX would compile for every new shape.
             outside = not any(isinstance(w, jax.core.Tracer) for w in parameters)
             parts = [np.asarray(w, float) if outside else jnp.asarray(w, float) for w in parameters]
             flat = [w.reshape(*w.shape[:-2], -1) for w in parts]
@@ -197,11 +197,11 @@ class Regularised(Task):
         return isinstance(self.activation, PiecewiseLinear) and self.activation.kink != 0
 
     def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
-        """All hidden pre-activations as one vector: the loss is smooth where none of them is zero."""
+        """All hidden pre-activations as one vector. The loss is smooth where none of them is zero."""
         return jnp.concatenate([z.ravel() for z in self.representations(vector)[:-1]])
 
     def split_hidden(self, values: Float[Array, " H"]) -> tuple[Float[Array, "_ N"], ...]:
-        """A vector over hidden pre-activations as one n_ℓ × N matrix a layer."""
+        """A vector over hidden pre-activations as one n_ℓ × N matrix per layer."""
         sizes = [n * self.samples for n in self.widths[1:-1]]
         parts = jnp.split(values, np.cumsum(sizes)[:-1])
         return tuple(p.reshape(-1, self.samples) for p in parts)
@@ -209,9 +209,9 @@ class Regularised(Task):
     def gated_value(
         self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
     ) -> Float[Array, ""]:
-        """The loss with |z| replaced by s·z + e: smooth, and the loss itself where the gates are s = sign z and e = 0.
+        """The loss with |z| replaced by s·z + e. It is smooth, and equals the loss for gates s = sign z and e = 0.
 
-        The derivative with respect to the offset e is the force on |z|: how strongly the loss is kinked there.
+        The derivative with respect to the offset e is the force on |z|, the strength of the kink.
         """
         output = self._propagate(vector, gates, offsets)[-1]
         return self.output_cost(output) + self.penalty * jnp.dot(vector, vector)
@@ -223,7 +223,8 @@ class Regularised(Task):
     def dead(self, vector: Float[Array, " P"], share: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:
         """Which parameters (P,) and hidden pre-activations (H,) belong to dead neurons.
 
-        Dead: the product of incoming and outgoing norm is at most `share` of the largest in the layer.
+        A neuron is dead if the product of its incoming and outgoing norms is at most `share` of the largest in the
+        layer.
         """
         weights = [np.asarray(w) for w in self.unflatten(vector)]
         masks = [np.zeros(w.shape, bool) for w in weights]
@@ -249,7 +250,7 @@ class Regularised(Task):
 
     @property
     def lower_bound(self) -> float:
-        """Zero for the named costs, which are not negative; nothing is known about others."""
+        """Zero for the named costs, which are not negative; -inf for other costs."""
         return 0.0 if costs.is_bounded(self.cost) else -np.inf
 
     @property
@@ -274,10 +275,10 @@ class Regularised(Task):
         return Deep(tuple(w[:, :-1] for w in weights), tuple(self.bias * w[:, -1] for w in weights))
 
     def reduced(self) -> "tuple[Regularised, Callable[[Any], Weights]]":
-        """The same problem with at most N rows at the entry, and the way back to parameters of this task.
+        """The same problem with at most N input rows, and the map back to parameters of this task.
 
-        Rows of W_1 orthogonal to the data only cost (W̃_1 of Section 3.1), so with Z^σ_0 = QR the minima are those of
-        the problem with entry R, and W_1 = W'_1 Qᵀ.
+        Components of W_1 orthogonal to the data only add to the penalty (W̃_1 of Section 3.1). So with Z^σ_0 = QR the
+        minima are those of the problem with inputs R, and W_1 = W'_1 Qᵀ.
         """
         entry = np.asarray(self.entry)
         basis, singular, _ = np.linalg.svd(entry, full_matrices=False)
@@ -305,7 +306,7 @@ class Regularised(Task):
 
     def with_hidden(self, hidden: Sequence[int]) -> "Regularised":
         """The same problem for networks with these hidden widths."""
-        # A static field, which `eqx.tree_at` does not reach.
+        # `eqx.tree_at` cannot replace a static field.
         copy = object.__new__(Regularised)
         for name in Regularised.__dataclass_fields__:
             object.__setattr__(copy, name, getattr(self, name))
@@ -319,7 +320,7 @@ class Regularised(Task):
         other = self.with_hidden(hidden)
         new = [np.zeros(shape) for shape in other.shapes]
         for layer, w in enumerate(np.asarray(w) for w in self.unflatten(self.flatten(parameters))):
-            known = w.shape[1] - 1 if self.bias and layer else w.shape[1]  # later layers have their bias column last
+            known = w.shape[1] - 1 if self.bias and layer else w.shape[1]  # the bias column is last in later layers
             new[layer][: len(w), :known] = w[:, :known]
             new[layer][: len(w), new[layer].shape[1] - (w.shape[1] - known) :] = w[:, known:]
         return other, other.flatten(tuple(new))

@@ -30,20 +30,21 @@ _UNIT = 1e-12
 
 
 class Sphere(Task):
-    r"""Unit-norm students learn unit-norm teachers; the activation is the normalised Hermite polynomial H_ρ.
+    r"""Unit-norm students learn unit-norm teachers. The activation is the normalised Hermite polynomial H_ρ.
 
     By Mehler's formula E[H_ρ(w·x)H_ρ(v·x)] = (w·v)^ρ for unit w, v and x ~ N(0, I), so half the mean squared error is
 
         L(W) = ½ r Σ_ii' (w_i·w_i')^ρ - Σ_ij (w_i·v_j)^ρ + ½ Σ_jj' (v_j·v_j')^ρ        with r = 1
 
-    (Ottlik, Section 1.2). The loss of any matrix W is that of its rows scaled to norm 1: its gradient at unit rows is
-    the Riemannian gradient, and rows keep their norm along the flow. `chart` gives the n(d-1) coordinates in which
-    flow, Newton's method and certificates work.
+    (Ottlik, Section 1.2). The loss of any matrix W is that of its rows scaled to norm 1. So its gradient at unit rows
+    is the Riemannian gradient, and rows keep their norm along the flow. `chart` returns the n(d-1) coordinates in which
+    the flow, Newton's method and certificates work.
 
     **Arguments**
 
     - `teacher`: a `Teacher` with a Hermite activation and outgoing weights 1, or its unit vectors, shape (k, d).
-    - `width`: number n of students. `activation`: `"hermite:ρ"`, for vectors only.
+    - `width`: number n of students.
+    - `activation`: `"hermite:ρ"`; only if the teacher is given as vectors.
     - `loss`: `"squared"`, or `"correlation"` for -E[f(x)f*(x)], which has no student-student term.
     - `repulsion`: the factor r on the student-student term (1/n in Ottlik's Lemma 3.2).
 
@@ -101,7 +102,7 @@ class Sphere(Task):
         return self.width * self.dim
 
     def flatten(self, parameters: TwoLayer | ArrayLike) -> Float[Array, "*batch P"]:
-        """Unit rows as a flat vector; takes a `TwoLayer`, rows (n, d), a flat vector, or a batch of any of these."""
+        """Unit rows as a flat vector. Takes a `TwoLayer`, rows (n, d), a flat vector, or a batch of any of these."""
         array = jnp.asarray(parameters.incoming if isinstance(parameters, TwoLayer) else parameters, float)
         if array.ndim >= 2 and array.shape[-2:] == (self.width, self.dim):
             array = array.reshape(*array.shape[:-2], self.size)
@@ -124,7 +125,7 @@ class Sphere(Task):
     def starts(
         self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:
-        """Students independent and uniform on the unit sphere, whatever `init` is."""
+        """Independent students, uniform on the unit sphere, whatever `init` is."""
         drawing.check_init(init, init_std)
         return jnp.asarray(drawing.unit_rows(seeds, self.width, self.dim).reshape(-1, self.size))
 
@@ -156,7 +157,7 @@ class Sphere(Task):
         return Evaluation(loss, (tangential / norms[:, None]).ravel(), hessian)
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
-        """Stretching each row, and rotations of what no teacher uses."""
+        """Rescalings of each row, and rotations of directions that no teacher uses."""
         x = vector.reshape(self.width, self.dim)
         radial = jnp.where(jnp.eye(self.width, dtype=bool)[:, :, None], x[None], 0.0).reshape(self.width, -1)
         if self.dim < self.teacher.width + 2:
@@ -232,11 +233,11 @@ class Sphere(Task):
     def retract(self, vector: Float[Array, " P"], step: Float[Array, " P"]) -> Float[Array, " P"]:
         return self._rows(vector + step)[0].ravel()
 
-    # -- relatives ----------------------------------------------------------------------------------------------------
+    # -- related tasks ------------------------------------------------------------------------------------------------
 
     @property
     def population(self) -> Population:
-        """The same students and teachers by the general Gaussian calculus; its loss is twice the squared loss."""
+        """The same students and teachers as a `Population` task, whose loss is twice the squared loss."""
         return Population(self.teacher, self.width, outgoing=1.0)
 
     def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
@@ -260,7 +261,7 @@ class Sphere(Task):
 
     @property
     def lower_bound(self) -> float:
-        """Zero for ½E(f - f*)², and with more repulsion, which adds ½(r - 1)E f² ≥ 0."""
+        """Zero for ½E(f - f*)², and for a repulsion r > 1, which adds ½(r - 1)E f² ≥ 0."""
         return 0.0 if self.kind == "squared" and float(self.repulsion) >= 1 else -np.inf
 
     @property
@@ -269,7 +270,7 @@ class Sphere(Task):
         return float(self.constant) if self.kind == "squared" else 1.0
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
-        """What the students copy and share; see `read_sphere`."""
+        """Which teachers the students copy or share; see `read_sphere`."""
         rows = np.asarray(self.flatten(parameters)).reshape(-1, self.dim)
         if len(rows) != self.width:
             raise ValueError(f"structure looks at one point; received {len(rows)} rows for {self.width} students.")
@@ -328,7 +329,7 @@ class SphereChart(Task):
         return self.base + jnp.einsum("idt,it->id", self.basis, y)
 
     def point(self, local: Float[Array, " Q"]) -> Float[Array, " P"]:
-        """The unit rows that y stands for; normalised twice, so that norms are right to the last digit."""
+        """The unit rows at coordinates y. They are normalised twice, so that norms are exact to the last digit."""
         z = self._ambient(local)
         z = z / jnp.linalg.norm(z, axis=1, keepdims=True)
         return (z / jnp.linalg.norm(z, axis=1, keepdims=True)).ravel()
@@ -358,7 +359,7 @@ class SphereChart(Task):
         return Evaluation(loss, own, inside.reshape(self.size, self.size))
 
     def symmetry_tangents(self, vector: Float[Array, " Q"]) -> Float[Array, "q Q"]:
-        """Rotations of what no teacher uses."""
+        """Rotations of directions that no teacher uses."""
         n, d = self.base.shape
         z = self._ambient(vector)
         teacher = self.sphere.teacher
@@ -374,7 +375,7 @@ class SphereChart(Task):
 
 
 def tangent_basis(unit: Float[Array, " d"]) -> Float[Array, "d d-1"]:
-    """Orthonormal columns orthogonal to a unit vector: those of the Householder reflection that maps it to ±e_1."""
+    """Orthonormal columns orthogonal to a unit vector, from the Householder reflection that maps it to ±e_1."""
     sign = jnp.where(unit[0] >= 0, 1.0, -1.0)
     mirror = unit.at[0].add(sign)
     reflection = jnp.eye(unit.shape[0]) - mirror[:, None] * mirror[None, :] / (1 + jnp.abs(unit[0]))

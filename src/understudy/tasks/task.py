@@ -1,8 +1,8 @@
 """The one contract of every task: a loss of a flat vector of trained parameters, and what is known about it.
 
-Fitting, dynamics, certificates and results see nothing else. They never ask what kind of task they have: they call the
-methods of `Task`, and every task answers for itself. A task must give `size`, `flatten`, `unflatten` and `value`; every
-other method has an honest default ("no structure known", "no lower bound") that a task replaces by what it knows.
+Fitting, dynamics, certificates and results use nothing else. They never ask what kind of task they have: they only call
+the methods of `Task`. A task must define `size`, `flatten`, `unflatten` and `value`. Every other method has a safe
+default ("no structure known", "no lower bound"). A task overrides the methods for which it knows more.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Evaluation(NamedTuple):
 
 
 class Task(eqx.Module):
-    """Something to minimise. Subclasses give `flatten`, `unflatten`, `size` and `value`, and closed forms if known."""
+    """A loss to minimise. Subclasses define `flatten`, `unflatten`, `size` and `value`, and closed forms if known."""
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ class Task(eqx.Module):
         raise NotImplementedError
 
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
-        """Trained parameters as a flat vector; a flat vector passes through."""
+        """Trained parameters as a flat vector; a flat vector is returned unchanged."""
         raise NotImplementedError
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
@@ -88,7 +88,7 @@ class Task(eqx.Module):
         return jax.jvp(lambda v: self.value_and_gradient(v)[1], (vector,), (direction,))[1]
 
     def prepared(self, vectors: Float[Array, "*batch P"]) -> "Task":
-        """The same task, made ready to be accurate at and around these points (quadrature picks its nodes here)."""
+        """The same task, prepared to be accurate at and around these points (quadrature chooses its nodes here)."""
         return self
 
     @property
@@ -103,11 +103,11 @@ class Task(eqx.Module):
 
     @property
     def target_scale(self) -> float:
-        """The size of the loss: E‖y‖², the loss of predicting zero, where there are targets y; 1 otherwise."""
+        """The natural size of the loss: E‖y‖² if there are targets y (the loss of predicting zero), otherwise 1."""
         return 1.0
 
     def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray | None:
-        """The natural size of each parameter (P,), in whose units certificates judge, or None if it is not known."""
+        """The natural size of each parameter (P,), or None if unknown. Certificates use these sizes as units."""
         return None
 
     # -- coordinates --------------------------------------------------------------------------------------------------
@@ -118,19 +118,20 @@ class Task(eqx.Module):
         return type(self).chart is Task.chart
 
     def chart(self, vector: Float[Array, " P"]) -> 'tuple[Task, Float[Array, " Q"]]':
-        """The task in coordinates around a point, and the point in them, traceable: itself in a flat parameter space.
+        """The task in coordinates around a point, and the coordinates of the point; traceable.
 
-        Flow, Newton's method and certificates work in these coordinates. On a curved space they are tangent coordinates
-        (see `Sphere`), `point` is the way back and `slope` differs from the gradient.
+        Flow, Newton's method and certificates work in these coordinates. In a flat parameter space they are the
+        parameters themselves. On a curved space they are tangent coordinates (see `Sphere`), `point` maps back, and
+        `slope` differs from the gradient.
         """
         return self, vector
 
     def point(self, local: Float[Array, " Q"]) -> Float[Array, " P"]:
-        """The parameters that coordinates of a chart stand for."""
+        """The parameters at the given coordinates of a chart."""
         return local
 
     def retract(self, vector: Float[Array, " P"], step: Float[Array, " P"]) -> Float[Array, " P"]:
-        """The point that a step in flat parameters leads to: θ + step, brought back to a curved parameter space."""
+        """The point after a step in flat parameters: θ + step, projected back onto a curved parameter space."""
         return vector + step
 
     def slope(self, local: Float[Array, " Q"]) -> Float[Array, " Q"]:
@@ -144,32 +145,32 @@ class Task(eqx.Module):
         return jnp.zeros((0, self.size))
 
     def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
-        """The same problem in fewer parameters, as far as it is known; see `Reduction`."""
+        """The same problem in fewer parameters, if one is known; see `Reduction`."""
         return unreduced(self, vectors)
 
     def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
-        """The Hessian's block on each direction that `reduce` has left out, traceable; empty if it leaves out none."""
+        """The Hessian's block on each direction that `reduce` leaves out, traceable; empty if it leaves out none."""
         return jnp.zeros((0, 0))
 
     def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
-        """How many zero modes of each such block belong to continuous symmetries."""
+        """How many zero modes of each block of `outside_hessian` belong to continuous symmetries."""
         return 0
 
     # -- kinks --------------------------------------------------------------------------------------------------------
 
     @property
     def kinked(self) -> bool:
-        """Whether the loss is smooth but for |z| of known functions z of the parameters; see `hidden_values`."""
+        """Whether the loss is smooth except for |z| of known functions z of the parameters; see `hidden_values`."""
         return False
 
     def hidden_values(self, vector: Float[Array, " P"]) -> Float[Array, " H"]:
-        """The z at whose zeros the loss has kinks, traceable."""
+        """The functions z of the parameters at whose zeros the loss has kinks, traceable."""
         return jnp.zeros(0)
 
     def gated_value(
         self, vector: Float[Array, " P"], gates: Float[Array, " H"], offsets: Float[Array, " H"]
     ) -> Float[Array, ""]:
-        """The loss with every |z| replaced by s·z + e: smooth, and the loss itself for gates s = sign z and e = 0."""
+        """The loss with every |z| replaced by s·z + e. It is smooth, and equals the loss for s = sign z and e = 0."""
         return self.value(vector)
 
     def gated_hidden(self, vector: Float[Array, " P"], gates: Float[Array, " H"]) -> Float[Array, " H"]:
@@ -185,7 +186,7 @@ class Task(eqx.Module):
         return np.zeros(self.size, bool), np.zeros(np.shape(self.hidden_values(vector)), bool)
 
     def kinks(self, parameters: Any) -> list[str]:
-        """Why the loss has no gradient or no Hessian at a point, in words; empty where it has both."""
+        """Reasons, in words, why the loss has no gradient or no Hessian at a point; empty if it has both."""
         if not self.kinked:
             return []
         hidden = np.abs(np.asarray(self.hidden_values(self.flatten(parameters))))
@@ -200,8 +201,8 @@ class Task(eqx.Module):
         return float(np.min(np.abs(hidden) / np.maximum(lengths, 1e-300), initial=np.inf))
 
     def softened(self, noise: float) -> "Task":
-        """A task for integrators: this one with kinks that the flow would run into rounded off at the scale `noise`."""
-        from understudy.tasks.smoothed import Smoothed  # a task itself
+        """This task for integrators: kinks that the flow would run into are rounded off at the scale `noise`."""
+        from understudy.tasks.smoothed import Smoothed  # that module imports this one
 
         return Smoothed(self, noise) if self.kinked else self
 
@@ -215,7 +216,7 @@ class Task(eqx.Module):
     # -- meaning ------------------------------------------------------------------------------------------------------
 
     def structure(self, parameters: Any) -> Structure:
-        """What a point is made of; by default nothing is known about it, and its label is empty."""
+        """What each neuron of a point does. By default nothing is known, and the label is empty."""
         return Structure("", (), 0.0)
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
@@ -223,19 +224,19 @@ class Task(eqx.Module):
         return None
 
     def about(self) -> dict[str, int | float | str]:
-        """The task in a few numbers and words, for titles of tables and attributes of stored results."""
+        """A short description of the task, for titles of tables and attributes of stored results."""
         return {}
 
     def givens(self) -> Described:
-        """Named arrays that the task was made from, such as `teacher_incoming`, to be kept with results of it."""
+        """Named arrays that define the task, such as `teacher_incoming`, to be stored with its results."""
         return {}
 
     def describe(self, vectors: np.ndarray) -> Described:
-        """Named arrays worth keeping of a batch of points (weights, norms, correlations); rows of NaN are allowed."""
+        """Named arrays to store for a batch of points (weights, norms, correlations); rows of NaN are allowed."""
         return {}
 
     def function_distance(self, first: Any, second: Any) -> float:
-        """E‖f(x) - g(x)‖² of the functions that two parameters compute; ‖θ - θ'‖² where no function is known."""
+        """E‖f(x) - g(x)‖² of the functions at two parameter vectors; ‖θ - θ'‖² if the task has no such functions."""
         gap = np.asarray(self.flatten(first)) - np.asarray(self.flatten(second))
         return float(gap @ gap)
 
@@ -254,7 +255,7 @@ class Task(eqx.Module):
         )
 
     def exact_form(self) -> ExactForm:
-        """The loss in exact terms, for `understudy.proofs`; NoExactFormError says why a task has none."""
+        """The loss in exact terms, for `understudy.proofs`. NoExactFormError says why a task has none."""
         raise NoExactFormError(
             f"{type(self).__name__} has no exact form: proofs are for the population losses of named activations."
         )
