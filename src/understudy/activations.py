@@ -34,7 +34,7 @@ class Activation:
 
     **Attributes**
 
-    - `name`: what a user types, e.g. `"tanh:0.5"`.
+    - `name`: the name that a user types, such as `"tanh:0.5"`.
     - `parity`: `"odd"` (σ(-x) = -σ(x)), `"even"` (σ(-x) = σ(x)) or `None`.
     - `homogeneity`: the p for which σ(c x) = c^p σ(x) for every c > 0, or `None`.
     - `smoothness`: how many continuous derivatives σ has (0 for ReLU, infinite for erf).
@@ -106,8 +106,8 @@ class PiecewiseLinear(Activation):
 class Polynomial(Activation):
     """σ = Σ_m coefficients[m] He_m, He_m the Hermite polynomials orthogonal under N(0, variance).
 
-    A variance of 1 gives the probabilists' Hermite polynomials, 0 the powers of x: each activation is written in the
-    family in which it is one term, so that nothing cancels.
+    A variance of 1 gives the probabilists' Hermite polynomials, 0 the powers of x. Each activation is written in the
+    family in which it is a single term, so that nothing cancels.
     """
 
     coefficients: tuple[float, ...] = ()
@@ -131,14 +131,14 @@ class Polynomial(Activation):
 class Smooth(Activation):
     """Any smooth function, with `formula(x)` giving the value and four derivatives.
 
-    `own` marks a function that a user brought: quadrature checks whether it resolves it.
+    `own` marks a user's function: quadrature checks whether it resolves this function.
     """
 
     formula: Callable[[Array], Derivatives] = field(kw_only=True)
     own: bool = field(default=False, kw_only=True)
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
-        """What `formula` gives, cut at `order`."""
+        """The result of `formula` up to `order`."""
         return self.formula(x)[: order + 1]
 
 
@@ -172,7 +172,7 @@ def from_function(
 
 
 def _check_traceable(function: Callable[[Array], Array], name: str) -> None:
-    """Raise where an activation fails when it is made, and not deep inside of a loss."""
+    """Raise here if a function cannot be traced, rather than later inside a loss."""
     try:
         found = jax.eval_shape(function, jax.ShapeDtypeStruct((3,), float))
     except Exception as error:
@@ -189,8 +189,10 @@ def _derivative(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _logistic_derivatives(x: Array) -> Derivatives:
-    """s = 1/(1+e^-x) and its derivatives: p = s(1-s) from e^-|x|, so that no digits are lost in the tails, and
-    1 - 2s = -tanh(x/2), so that none are lost at 0.
+    """s = 1/(1+e^-x) and its derivatives.
+
+    p = s(1-s) is computed from e^-|x|, so that no digits are lost in the tails, and 1 - 2s as -tanh(x/2), so that none
+    are lost at 0.
     """
     tail = jnp.exp(-jnp.abs(x))
     s = jnp.where(x >= 0, 1.0, tail) / (1 + tail)
@@ -201,7 +203,7 @@ def _logistic_derivatives(x: Array) -> Derivatives:
 
 @dataclass(frozen=True)
 class _Rescaled:
-    """Derivatives of outer·σ(inner·x) from those of σ, as an object, so that activations compare and pickle."""
+    """Derivatives of outer·σ(inner·x) from those of σ; an object, so that activations can be compared and pickled."""
 
     formula: Callable[[Array], Derivatives]
     inner: float
@@ -261,7 +263,7 @@ def _hermite(degree: float) -> Activation:
 
 
 def _named(kind: str, beta: float) -> str:
-    """The shortest name that reads back as the same number."""
+    """The shortest name that is read back as the same number."""
     short = f"{beta:g}"
     return kind if beta == 1 else f"{kind}:{short if float(short) == beta else repr(beta)}"
 
@@ -284,13 +286,13 @@ _CACHE: dict[str, Activation] = {}
 
 
 def names() -> tuple[str, ...]:
-    """Every activation that has a name; `:β` stands for a positive number, `:ρ` for a degree."""
+    """The names of all activations; `:β` stands for a positive number, `:ρ` for a degree."""
     parametric = [f"{kind}[:β]" if default is not None else f"{kind}:ρ" for kind, (_, default) in _PARAMETRIC.items()]
     return (*_FIXED, *parametric)
 
 
 def get(activation: str | Activation) -> Activation:
-    """The activation of that name, with its parameter after a colon; an `Activation` is returned as it is.
+    """The activation with this name (parameters follow a colon). An `Activation` is returned unchanged.
 
     >>> round(float(get("tanh:0.5")(1.0)), 8)
     0.46211716
@@ -308,7 +310,7 @@ def get(activation: str | Activation) -> Activation:
 
 
 def activate(activation: str | Activation, values: np.ndarray) -> np.ndarray:
-    """σ of a NumPy array; piecewise linear ones without JAX, which would compile anew for every shape."""
+    """σ of a NumPy array. Piecewise linear σ avoids JAX, which would compile for every new shape."""
     sigma = get(activation)
     if isinstance(sigma, PiecewiseLinear):
         return sigma.slope * values + sigma.kink * np.abs(values)

@@ -47,8 +47,7 @@ def distinct_rows(rows: int, columns: int, rng: np.random.Generator) -> np.ndarr
 def half_active(
     widths: Sequence[int], inputs: ArrayLike, *, seed: int = 0, polarity: float = 0.0, standardise: bool = False
 ) -> Deep:
-    """A deep ReLU teacher with these widths (inputs first, outputs last). Each hidden node is active on half of
-    `inputs`.
+    """A deep ReLU teacher of these widths (inputs first, outputs last), with nodes active on half of `inputs`.
 
     **Arguments**
 

@@ -134,8 +134,7 @@ class Teacher(eqx.Module):
         outgoing: ArrayLike = 1.0,
         unit: bool = True,
     ) -> "Teacher":
-        """A teacher with Gaussian incoming vectors, scaled to unit norm. If `unit` is false, entries have variance 1/d.
-        """
+        """A teacher with Gaussian incoming vectors of unit norm. If `unit` is false, entries have variance 1/d."""
         width, dim = _count("width", width), _count("dim", dim)
         v = np.random.default_rng(seed).normal(size=(width, dim)) / np.sqrt(dim)
         if unit:

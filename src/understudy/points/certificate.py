@@ -1,4 +1,4 @@
-"""What a point is: gradient, inertia, explained and unexplained zero modes, and the verdict that follows."""
+"""Certify a point: gradient, inertia, explained and unexplained zero modes, and the verdict that follows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,9 +40,9 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
     **Arguments**
 
     - `parameters`: a network or its flat vector.
-    - `tolerance`: gradient norm, in natural units, up to which the point counts as critical (raised to the gradient's own
-      rounding level for large weights); above it the verdict is `"unconverged"`.
-    - `diverging`: a finding that the run which led here goes to infinity, which then is the verdict.
+    - `tolerance`: the largest gradient norm, in natural units, at which the point counts as critical (raised to the
+      gradient's rounding level for large weights). Above it the verdict is `"unconverged"`.
+    - `diverging`: evidence, in words, that the run goes to infinity. The verdict is then `"diverging"`.
 
     >>> import understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2), width=2)
@@ -64,7 +64,7 @@ def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging:
 def certify_in_span(
     task: Task, parameters: Any, outside: int, *, tolerance: float = 1e-10, diverging: str | None = None
 ) -> Certificate:
-    """`certify` for a point of a task that was reduced, with `outside` directions left out (see `Reduction`)."""
+    """`certify` for a point of a reduced task that leaves out `outside` directions (see `Reduction`)."""
     vector = task.flatten(parameters)
     local, origin = task.prepared(vector).chart(vector)
     if local.kinked and local.size <= DENSE and local.kinks(origin):
@@ -75,7 +75,7 @@ def certify_in_span(
 
 
 def carried(certificate: Certificate, place: Callable[[Any], Any], origin: Any) -> Certificate:
-    """The certificate with its directions carried over by a map `place` of parameters."""
+    """The certificate with its directions mapped by `place`, a map of parameters."""
     if not len(certificate.directions):
         return certificate
     start = np.asarray(place(jnp.asarray(origin)))
@@ -127,7 +127,7 @@ def _dense(task: Task, vector: np.ndarray, outside: int, tolerance: float, diver
 
 
 def _certificate(given: Surroundings, case: Case, answer: Answer) -> Certificate:
-    """The answer with its numbers: eigenvalues and rounding of `case`, loss and gradient of the point that was given."""
+    """The answer with its numbers: eigenvalues and rounding of `case`, loss and gradient of the given point."""
     around, unit = case.around, case.around.unit
     index, zeros, positives = case.inertia
     values, vectors = case.spectrum.values, case.spectrum.vectors
@@ -164,7 +164,7 @@ def _certificate(given: Surroundings, case: Case, answer: Answer) -> Certificate
 
 
 def _remarks(case: Case) -> list[str]:
-    """Flat families, the way to a degenerate critical point, and units, in words."""
+    """Remarks on flat families, on the path to a degenerate critical point, and on units."""
     found = [f"{len(f.tangents)} flat directions: {f.name}, {f.detail}" for f in case.families]
     if case.travelled:
         found.append(
@@ -215,7 +215,7 @@ def _sorted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, diverging: str | None) -> Certificate:
-    """The verdict from the lower end of the spectrum: enough to tell a minimum from a strict saddle."""
+    """The verdict from the lower end of the spectrum, which is enough to distinguish a minimum from a strict saddle."""
     loss, gradient = _slope(task, vector)
     norm = float(jnp.linalg.norm(gradient))
     kinks = task.kinks(vector)

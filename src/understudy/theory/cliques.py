@@ -1,4 +1,4 @@
-"""Cliques of small graphs: what covers their edges, and edges that no clique has two of. Exact, by integer programs."""
+"""Cliques of small graphs: edge covers, and edges no two of which lie in one clique. Exact, by integer programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fit_in_one_clique(joined: Bool[np.ndarray, "N N"], e: Edge, f: Edge) -> bool
 
 
 def incompatible_edges(joined: Bool[np.ndarray, "N N"]) -> tuple[Edge, ...]:
-    """A largest set of edges no two of which lie in one clique, by an integer program; all of them without triangles."""
+    """A largest set of edges no two of which lie in one clique (integer program); all edges if there is no triangle."""
     edges = edges_of(joined)
     if is_triangle_free(joined):
         return edges
@@ -65,7 +65,7 @@ def clique_cover(joined: Bool[np.ndarray, "N N"]) -> int:
 def _maximal_cliques(
     joined: Bool[np.ndarray, "N N"], clique: frozenset[int], candidates: frozenset[int], done: frozenset[int]
 ) -> Iterable[frozenset[int]]:
-    """Bron and Kerbosch 1973, with a pivot."""
+    """All maximal cliques, by the algorithm of Bron and Kerbosch (1973) with a pivot."""
     if not candidates and not done:
         yield clique
         return

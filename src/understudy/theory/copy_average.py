@@ -1,9 +1,10 @@
 r"""Copy-average points: every student neuron is the best single neuron for its own group of teachers.
 
-A partition (ℓ_1, …, ℓ_n) of the k unit-orthonormal teachers gives student i the group of ℓ_i consecutive ones and the
-one-neuron optimum (r_i, a_i) for ℓ_i teachers: ℓ_i = 1 is a copy, ℓ_i > 1 an average (Simsek et al. 2023, Eq. 11-12).
-With erf such a point is critical if and only if every teacher belongs to a group, Σ ℓ_i = k: a teacher v that nobody
-stands for pulls student i along v with the force 2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0 (see `unmatched_force`).
+A partition (ℓ_1, …, ℓ_n) of the k unit-orthonormal teachers assigns a group of ℓ_i consecutive teachers to student i.
+The student is the one-neuron optimum (r_i, a_i) for its group: a copy if ℓ_i = 1, an average if ℓ_i > 1 (Simsek et al.
+2023, Eq. 11-12). With erf such a point is critical if and only if every teacher belongs to a group, Σ ℓ_i = k. A
+teacher v without a group pulls student i along v with the force 2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0 (see
+`unmatched_force`).
 """
 
 import math
@@ -29,8 +30,8 @@ def copy_average(
     **Arguments**
 
     - `partition`: group sizes ℓ_1 … ℓ_n ≥ 1; groups are consecutive teachers.
-    - `teachers`: k ≥ Σ ℓ_i, the sum unless given; teachers beyond the sum belong to no group.
-    - `dim`: input dimension ≥ k, k unless given.
+    - `teachers`: k ≥ Σ ℓ_i. Default: the sum. Teachers beyond the sum belong to no group.
+    - `dim`: input dimension ≥ k. Default: k.
 
     >>> point = copy_average("erf", partition=(1, 1, 3))
     >>> point.incoming.shape, point.outgoing.tolist()
@@ -54,7 +55,7 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
     """The exact loss of a copy-average point, for any activation.
 
     For odd activations neurons of different groups do not interact, and the loss is Σ_i L*(ℓ_i) + (k - Σ ℓ_i) E[σ(z)²]
-    (Simsek et al. 2023, Eq. 17). Otherwise they do, through their means m(r) = E[σ(rz)]: with
+    (Simsek et al. 2023, Eq. 17). Otherwise they interact through their means m(r) = E[σ(rz)]: with
     e_i = a_i m(r_i) - ℓ_i m(1) for each student and its group, and e = -m(1) for each teacher
     without one, the loss grows by (Σ e)² - Σ e².
 
@@ -75,9 +76,9 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
 
 
 def predicted_loss(structure: Structure) -> float | None:
-    """The loss that theory gives for the partition of a point, or None where there is no theory.
+    """The loss that theory predicts for the partition of a point, or None if there is no theory.
 
-    It is there for erf (Simsek et al. 2023, Eq. 17), if the groups cover every teacher.
+    There is a theory for erf (Simsek et al. 2023, Eq. 17), if the groups cover every teacher.
 
     >>> from understudy import Population, Teacher
     >>> task = Population(Teacher.orthonormal(8), width=3)
@@ -93,8 +94,8 @@ def predicted_loss(structure: Structure) -> float | None:
 def unmatched_force(activation: str | Activation, partition: Sequence[int], teachers: int) -> float:
     """Norm of the gradient at an incomplete copy-average point, for odd activations.
 
-    Each student feels each of the k - Σ ℓ teachers that nobody stands for:
-    ‖∇L‖² = (k - Σ ℓ) Σ_i (2 a_i E[σ'(r_i z)] E[σ'(z)])². With erf every other force vanishes, so this is all of it.
+    Each of the k - Σ ℓ teachers without a group acts on each student: ‖∇L‖² = (k - Σ ℓ) Σ_i (2 a_i E[σ'(r_i z)]
+    E[σ'(z)])². With erf all other forces vanish, so this is the whole gradient.
     """
     sizes, k = _checked(partition, teachers)
     pulls = []
@@ -110,7 +111,7 @@ class Count:
 
     - `groupings`: ways to give the students, in a fixed order of sizes, disjoint groups of teachers of these sizes.
     - `orders`: distinct orders of the sizes among the students, n!/Π c_ℓ!.
-    - `signs`: 2^n for odd activations, (w, a) and (-w, -a) being the same neuron written twice; else 1.
+    - `signs`: 2^n for odd activations, because (w, a) and (-w, -a) are the same neuron; otherwise 1.
     """
 
     groupings: int
@@ -146,7 +147,7 @@ def count(partition: Sequence[int], teachers: int | None = None, *, odd: bool = 
 def enumerate_points(activation: str | Activation, partition: Sequence[int], teachers: int) -> Iterator[TwoLayer]:
     """Every copy-average point with these group sizes, one by one: all assignments of teachers to students, all signs.
 
-    For small cases only: there are (n + 1)^k assignments to look through.
+    For small cases only: it goes through (n + 1)^k assignments.
     """
     sizes, k = _checked(partition, teachers)
     if (len(sizes) + 1) ** k > 10_000_000:
@@ -201,9 +202,9 @@ class Ranking:
 
 
 def rank(activation: str | Activation, students: int, teachers: int, *, incomplete: bool = False) -> Ranking:
-    """All partitions of the teachers among the students, sorted by loss, by brute force.
+    """All partitions of the teachers among the students, sorted by loss (brute force).
 
-    `incomplete` takes those with Σ ℓ < k too (which are not critical, see `unmatched_force`).
+    `incomplete` includes those with Σ ℓ < k (which are not critical, see `unmatched_force`).
 
     >>> rank("erf", 2, 6).partitions
     ((1, 5), (2, 4), (3, 3))
@@ -248,7 +249,7 @@ def _square(activation: str | Activation) -> float:
 
 
 def _moments(activation: Activation, norm: float, order: int) -> float:
-    """E[σ^(order)(r z)] by the trapezoid rule, split at the only kink there can be; spectrally accurate."""
+    """E[σ^(order)(r z)] by the trapezoid rule, split at zero, the only possible kink; spectrally accurate."""
     if activation.smoothness == 0:
         z, weight = np.polynomial.legendre.leggauss(200)
         z = 0.5 * (z + 1) * 12.0

@@ -1,17 +1,18 @@
-"""The completely positive rank: how few non-negative rows b_r give A = Σ_r b_r b_rᵀ, with certificates both ways.
+"""The completely positive rank: the least number of non-negative rows b_r with A = Σ_r b_r b_rᵀ, with certificates.
 
 A matrix A (N × N) is completely positive if A = BᵀB for a B ≥ 0 of k rows; the least k is its cp-rank. For a ReLU
 network it bounds the number of hidden neurons from below, max(Rank K, Rank_cp K^σ) ≤ Rank_σ(K, K^σ) (Jacot et al. 2022,
 Section 4.2).
 
 - **From above**: a factor B that reproduces A (`CpRank.factor`, `CpRank.residual`).
-- **From below**: the rank of A; and its graph, which joins i and j where A_ij > 0. The support of a row of B is a clique of
-  it, since A_ij ≥ B_ri B_rj, and every edge lies in the support of some row. So there are at least as many rows as cliques are needed
-  to cover the edges, and at least as many as there are edges no two of which lie in one clique (`CpRank.edges`: a list that
-  anybody can check, see `are_incompatible`).
-- **Exactly** where no three vertices are joined (a triangle-free graph): a connected component with a cycle has its number of
-  edges, a tree has its number of edges, plus one unless A is singular there (Drew, Johnson and Loewy 1994, "Completely
-  positive matrices associated with M-matrices"; Jacot et al. 2022, Prop. 13 is the case A = EᵀE). `triangle_free_factor` constructs it.
+- **From below**: the rank of A; and its graph, which joins i and j where A_ij > 0. The support of a row of B is a
+  clique of the graph, since A_ij ≥ B_ri B_rj, and every edge lies in the support of some row. So B needs at least as
+  many rows as there are cliques in the smallest cover of the edges. It also needs at least as many rows as there are
+  edges no two of which lie in one clique (`CpRank.edges`: a list that is easy to check, see `are_incompatible`).
+- **Exactly** if no three vertices are joined (a triangle-free graph). For a connected component with a cycle, the
+  cp-rank is the number of edges. For a tree it is the number of edges, plus one unless A is singular there (Drew,
+  Johnson and Loewy 1994, "Completely positive matrices associated with M-matrices"; Jacot et al. 2022, Prop. 13 is the
+  case A = EᵀE). `triangle_free_factor` constructs the factor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,8 +46,8 @@ class CpRank:
 
     - `lower`, `upper`: the bounds.
     - `factor`: B ≥ 0 of shape (upper, N); `residual` is the largest entry of |A - BᵀB| over the largest of A.
-    - `edges`: pairs of vertices no two of which fit in one row of any factor, as far as they were looked for.
-    - `reason`: what the lower bound rests on.
+    - `edges`: edges no two of which fit in one row of any factor, as far as they were searched for.
+    - `reason`: the reason for the lower bound.
     """
 
     lower: int
@@ -71,7 +72,9 @@ def incidence(edges: Sequence[Edge], vertices: int) -> Float[np.ndarray, "k N"]:
 
 
 def bipartite_matrix(n: int) -> Float[np.ndarray, "N N"]:
-    """B_N = EᵀE of the complete bipartite graph with N/2 vertices a side: cp-rank N²/4 (Jacot et al. 2022, Section 4.2).
+    """B_N = EᵀE of the complete bipartite graph with N/2 vertices per side (Jacot et al. 2022, Section 4.2).
+
+    Its cp-rank is N²/4.
 
     >>> bipartite_matrix(4)[0].tolist()
     [2.0, 0.0, 1.0, 1.0]
@@ -90,9 +93,10 @@ def graph(matrix: Float[np.ndarray, "N N"]) -> Bool[np.ndarray, "N N"]:
 
 
 def are_incompatible(matrix: Float[np.ndarray, "N N"], edges: Iterable[Edge]) -> bool:
-    """Whether these are edges of A's graph no two of which fit in one row: then the cp-rank is at least their number.
+    """Whether these are edges of A's graph no two of which fit in one row. Then the cp-rank is at least their number.
 
-    Two edges fit in one row only if their ends are all joined with each other; a zero entry of A among the ends forbids it.
+    Two edges fit in one row only if all their ends are joined with each other, that is, if no entry of A among the ends
+    is zero.
     """
     joined, listed = graph(matrix), list(edges)
     if not all(joined[e] for e in listed) or len({frozenset(e) for e in listed}) != len(listed):
@@ -101,12 +105,12 @@ def are_incompatible(matrix: Float[np.ndarray, "N N"], edges: Iterable[Edge]) ->
 
 
 def triangle_free_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "k N"]:
-    """A factor B ≥ 0 with A = BᵀB and as few rows as there can be, for a connected triangle-free graph.
+    """A factor B ≥ 0 with A = BᵀB and the least possible number of rows, for a connected triangle-free graph.
 
-    A is completely positive exactly if its comparison matrix M (diagonal of A, off-diagonal -A) is positive semidefinite. Its
-    least eigenpair M x = μx has x > 0; the rows of the edges e = ij with squares A_ij x_j/x_i and A_ij x_i/x_j at their ends give
-    A up to a slack μ on the diagonal, which `absorb_slack` moves along the edges: around a cycle it vanishes, in a tree it
-    is left at one vertex, as one more row.
+    A is completely positive if and only if its comparison matrix M (diagonal of A, off-diagonal -A) is positive
+    semidefinite. Its least eigenpair M x = μx has x > 0. The rows of the edges e = ij, with squares A_ij x_j/x_i and
+    A_ij x_i/x_j at their ends, give A up to a slack μ on the diagonal. `absorb_slack` moves this slack along the edges.
+    Around a cycle it vanishes; in a tree it is left at one vertex, as one more row.
     """
     joined = graph(matrix)
     edges = edges_of(joined)
@@ -132,7 +136,10 @@ def triangle_free_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, 
 
 
 def planar_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "k N"]:
-    """A factor of a non-negative matrix of rank one or two: its Gram vectors span at most a right angle, so turn them into ≥ 0."""
+    """A factor of a non-negative matrix of rank one or two.
+
+    Its Gram vectors span at most a right angle, so a rotation makes their entries non-negative.
+    """
     values, vectors = np.linalg.eigh(matrix)
     x, y = np.sqrt(np.maximum(values[-2:], 0))[::-1, None] * vectors[:, -2:].T[::-1]
     x, y = (x, y) if x.sum() >= 0 else (-x, y)
@@ -147,9 +154,10 @@ def planar_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "k N"]:
 def search_factor(
     matrix: Float[np.ndarray, "N N"], rows: int, *, starts: int = 20, seed: int = 0, tolerance: float = ZERO
 ) -> tuple[Float[np.ndarray, "k N"], float]:
-    """The best B ≥ 0 with that many rows from random starts, and max|A - BᵀB|/max|A|; stops at the first below `tolerance`.
+    """The best B ≥ 0 with this many rows from random starts, and max|A - BᵀB|/max|A|.
 
-    Minimises ‖A - BᵀB‖² by L-BFGS-B. Failing to find a factor proves nothing.
+    Stops at the first start for which the latter is below `tolerance`. Minimises ‖A - BᵀB‖² by L-BFGS-B. Failing to
+    find a factor proves nothing.
     """
     rng = np.random.default_rng(seed)
     n, scale = len(matrix), float(np.max(np.abs(matrix)))
@@ -163,7 +171,7 @@ def search_factor(
     best, least = np.zeros((rows, n)), np.inf
     for _ in range(starts):
         point = np.abs(rng.normal(size=rows * n)) * np.sqrt(np.trace(target) / (rows * n))
-        for slowest, steps in ((1e-10, 1000), (0.0, 5000)):  # a start that settles far from zero is given up early
+        for slowest, steps in ((1e-10, 1000), (0.0, 5000)):  # abandon a start early if it settles far from zero
             options = {"maxiter": steps, "maxfun": 2 * steps, "ftol": slowest, "gtol": 1e-13}
             found = minimize(cost, point, jac=True, method="L-BFGS-B", bounds=Bounds(0, np.inf), options=options)
             point = found.x
@@ -181,8 +189,9 @@ def search_factor(
 def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
     """Bounds on the cp-rank of a symmetric matrix with entries ≥ 0, component by component of its graph.
 
-    Exact for components without triangles and for those of rank one and two. Elsewhere the lower bound is the larger of the rank and the least
-    clique cover, and factors are searched for (`starts` random starts for each number of rows) from there upwards.
+    The bounds are exact for components without triangles and for components of rank one and two. Elsewhere the lower
+    bound is the larger of the rank and the least clique cover. From there upwards factors are searched for, with
+    `starts` random starts per number of rows.
 
     >>> found = cp_rank(bipartite_matrix(4))
     >>> found.lower, found.upper
@@ -225,9 +234,9 @@ LARGEST_COVER = 24
 
 
 def cp_lower_bound(matrix: Float[np.ndarray, "N N"]) -> tuple[int, str]:
-    """A lower bound on the cp-rank and what it rests on, without looking for a factor: cheap enough for any layer.
+    """A lower bound on the cp-rank and its reason, without searching for a factor: cheap enough for any layer.
 
-    The sum over the components of the graph of the larger of rank and clique cover (of a large component: the rank).
+    Each component of the graph adds the larger of its rank and its clique cover (only the rank, if it is large).
     """
     scale = float(np.max(np.abs(matrix), initial=0.0))
     parts = connected_components(graph(matrix), directed=False)[1]

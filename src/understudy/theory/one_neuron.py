@@ -61,11 +61,11 @@ class CriticalPoint:
     """A point with w = norm · (sign of u) · Σ_j v_j/√k and outgoing weight `outgoing`.
 
     - `correlation`: u = ±1/√k, the correlation with each teacher.
-    - `kind`: `"minimum"`, `"saddle"`, `"maximum"`, or `"degenerate"` where the Hessian does not tell.
-    - `eigenvalues`: the Hessian's four distinct ones: two in the plane of radial direction and outgoing weight, one
-      (k - 1 times) along differences of teachers, one (d - k times) outside their span. For homogeneous activations one
-      of the first two is the 0 of the rescaling along the hyperbola of equal points.
-    - `invariant`: a r^p for activations of homogeneity p, which alone is determined; norm 1 is reported then.
+    - `kind`: `"minimum"`, `"saddle"`, `"maximum"`, or `"degenerate"` where the Hessian does not decide.
+    - `eigenvalues`: the four distinct eigenvalues of the Hessian: two in the plane of radial direction and outgoing
+      weight, one (k - 1 times) along differences of teachers, one (d - k times) outside their span. For homogeneous
+      activations one of the first two is zero, because rescaling does not change the function.
+    - `invariant`: a r^p for activations of homogeneity p. Only this product is determined, and `norm` is reported as 1.
     """
 
     norm: float
@@ -89,7 +89,7 @@ class CriticalPoint:
 
 @dataclass(frozen=True)
 class OneNeuron(CriticalPoint):
-    """The optimum, and beside it all `critical_points` found with norms in the range `searched`."""
+    """The optimum, with all `critical_points` that were found for norms in the range `searched`."""
 
     critical_points: tuple[CriticalPoint, ...] = ()
     searched: tuple[float, float] = (0.0, math.inf)
@@ -103,13 +103,13 @@ def one_neuron(
     **Arguments**
 
     - `activation`: by name or object; `teachers`: k ≥ 1.
-    - `largest_norm`: norms from 10⁻⁴ up to this one are searched. Unless given, 2/steepness for smooth activations
-      (Mehler's series makes that cheap; beyond 4/steepness quadrature takes seconds), 1000 for polynomials.
-    - `closed_form`: whether erf may take the formulas r = 1/√(2k-1), a = k of Corollary 5.2 instead of the search.
+    - `largest_norm`: norms from 10⁻⁴ up to this one are searched. Default: 1000 for polynomials, 2/steepness for smooth
+      activations (Mehler's series is fast there; beyond 4/steepness quadrature takes seconds).
+    - `closed_form`: whether erf uses the formulas r = 1/√(2k-1), a = k of Corollary 5.2 instead of the search.
 
-    Homogeneous activations (relu, abs, linear, quadratic) determine a r^p only: `norm` is 1 and `invariant` says it.
-    Of equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` where there is
-    none, as for gelu with k ≥ 2, whose loss falls forever as the norm grows.
+    Homogeneous activations (relu, abs, linear, quadratic) determine only a r^p. Then `norm` is 1, and `invariant` holds
+    a r^p. Of equally good points the one with positive correlation is returned. Raises `NoCriticalPointError` if there
+    is none, for example for gelu with k ≥ 2, whose loss keeps falling as the norm grows.
 
     >>> best = one_neuron("erf", teachers=8)
     >>> round(15**0.5 * best.norm, 12), best.outgoing, round(best.loss, 9)
@@ -132,7 +132,7 @@ def one_neuron(
 def critical_points(
     activation: str | Activation, teachers: int, *, largest_norm: float | None = None, closed_form: bool = True
 ) -> tuple[CriticalPoint, ...]:
-    """All non-trivial critical points with equal correlations, least loss first; empty where there are none.
+    """All non-trivial critical points with equal correlations, least loss first; empty if there are none.
 
     Arguments as in `one_neuron`.
     """
@@ -142,7 +142,8 @@ def critical_points(
 def radial_slope(activation: str | Activation, norms: np.ndarray, correlation: float) -> np.ndarray:
     """f(r, u) = ½ d/dr log E[σ(rx)²] - d/dr log E[σ(rx)σ(y)], corr(x, y) = u (Simsek et al. 2023, Eq. 118-120).
 
-    Its sign is that of the derivative of the best loss at norm r. NaN where the interaction vanishes (u = 0, odd σ).
+    It has the sign of the derivative of the best loss at norm r. It is NaN where the interaction vanishes (u = 0, odd
+    σ).
     """
     r = np.atleast_1d(np.asarray(norms, float))
     own, pair = _profile(activations.get(activation), r, float(correlation))
@@ -184,7 +185,7 @@ def _range(activation: Activation, largest_norm: float | None) -> tuple[float, f
 
 
 def _zeros(activation: Activation, u: float, low: float, high: float) -> list[float]:
-    """Zeros of f(·, u): sign changes on a logarithmic grid, and extrema between that reach across zero."""
+    """Zeros of f(·, u): sign changes on a logarithmic grid, and extrema between grid points that cross zero."""
     grid = np.geomspace(low, high, _GRID)
     values = _scaled_slope(activation, grid, u)
 
@@ -217,7 +218,7 @@ def _bracketed(function: Callable[[float], float], a: float, b: float) -> float:
 
 
 def _scaled_slope(activation: Activation, r: np.ndarray, u: float) -> np.ndarray:
-    """r f G/√(D(r²) D(1)): the zeros of f, with no poles where the interaction G changes sign."""
+    """r f G/√(D(r²) D(1)). It has the zeros of f, and no poles where the interaction G changes sign."""
     series = hermite.in_reach(activation, r)
     values = np.empty(r.shape)
     if np.any(series):
@@ -234,8 +235,8 @@ def _slope_by_series(activation: Activation, r: np.ndarray, u: float) -> np.ndar
     """The same from Hermite coefficients c_m(r) = E[σ(rx) h_m(x)] and ċ_m = r dc_m/dr.
 
     With D = Σ c_m² and G = Σ c_m(r) c_m(1) uᵐ, r f = Σ c ċ/D - Σ ċ c(1) uᵐ/G stays the same if ċ is replaced by ċ - λc.
-    With λ = ċ_p/c_p of the largest coefficient c_p the terms that nearly cancel are gone: for odd σ and small r that is
-    1 - 1 + O(r²), and the zero is at r² ≈ 1/2k.
+    With λ = ċ_p/c_p of the largest coefficient c_p the terms that nearly cancel disappear. For odd σ and small r these
+    terms are 1 - 1 + O(r²), and the zero is at r² ≈ 1/2k.
     """
     values = np.empty(r.shape)
     scales = activation.steepness * np.maximum(r, 1.0)
@@ -257,7 +258,7 @@ def _slope_by_series(activation: Activation, r: np.ndarray, u: float) -> np.ndar
 def _hermite_coefficients(
     activation: Activation, norms: tuple[float, ...], scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """c_m(r) and r dc_m/dr = E[σ'(rx) r x h_m(x)], rows of norms; kept, because they do not depend on the teachers."""
+    """c_m(r) and r dc_m/dr = E[σ'(rx) r x h_m(x)], one row per norm; cached, as they do not depend on the teachers."""
     x, matrix = mehler._transform(scale)
     inputs = np.array(norms)[:, None] * x[None, :]
     value, slope = hermite.derivatives(activation, inputs, 2)

@@ -1,12 +1,12 @@
-"""Rank_σ of a pair of covariances: how few neurons a hidden layer needs, bounded from both sides.
+"""Rank_σ of a pair of covariances: bounds on the number of neurons that a hidden layer needs.
 
 A hidden layer with pre-activations Z (n × N: n neurons, N inputs) has the covariances
 
     K = ZᵀZ = Σ_i z_i z_iᵀ,    K^σ = σ(Z)ᵀσ(Z) + β² 11ᵀ = Σ_i σ(z_i) σ(z_i)ᵀ + β² 11ᵀ,
 
-and Rank_σ(K, K^σ) is the least number of rows that gives them (Jacot et al. 2022, Eq. 4.1). For a σ with σ(cx) = cσ(x), c > 0,
-the pairs form a convex cone, and a network of the same depth with Rank_σ neurons in that layer has the same covariances, the
-same outputs and the same norm (Prop. 8).
+and Rank_σ(K, K^σ) is the least number of rows that gives them (Jacot et al. 2022, Eq. 4.1). If σ(cx) = cσ(x) for c > 0,
+the pairs form a convex cone. A network of the same depth with Rank_σ neurons in that layer then has the same
+covariances, the same outputs and the same norm (Prop. 8).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class RankBounds:
-    """`lower` ≤ Rank_σ ≤ `upper`, and what they rest on.
+    """`lower` ≤ Rank_σ ≤ `upper`, and the evidence for these bounds.
 
     **Attributes**
 
@@ -63,10 +63,10 @@ def generators(representation: Float[np.ndarray, "n N"], activation: str | Activ
 
 
 def cone_dimension(activation: str | Activation, inputs: int) -> int:
-    """The dimension of the cone of all pairs (K, K^σ) of N inputs: no pair has a larger Rank_σ (Carathéodory).
+    """The dimension of the cone of all pairs (K, K^σ) of N inputs. No pair has a larger Rank_σ (Carathéodory).
 
-    N(N+1) for ReLU (Lemma 10). Less where the two matrices depend on each other: N(N+1)/2 for the linear activation, N² for |x|, whose
-    pairs share their diagonals.
+    It is N(N+1) for ReLU (Lemma 10). It is less if the two matrices depend on each other: N(N+1)/2 for the linear
+    activation, N² for |x|, where K and K^σ have the same diagonal.
 
     >>> cone_dimension("relu", 3), cone_dimension("abs", 3), cone_dimension("linear", 3)
     (12, 9, 6)
@@ -78,14 +78,15 @@ def cone_dimension(activation: str | Activation, inputs: int) -> int:
 def reduce_representation(
     representation: Float[np.ndarray, "n N"], activation: str | Activation
 ) -> Float[np.ndarray, "k N"]:
-    """Fewer rows with the same covariances: rows of Z, rescaled, at most as many as the cone has dimensions (Rank(K) if σ is linear).
+    """Rescaled rows of Z with the same covariances, at most as many as the cone has dimensions (Rank(K) if σ is
+    linear).
 
-    Σ_i α_i (z_i z_iᵀ, σ(z_i)σ(z_i)ᵀ) with α = 1 is a conical combination of n generators; Carathéodory's theorem keeps linearly independent ones.
-    Lawson and Hanson's active-set method for non-negative least squares finds such a combination; row i becomes √α_i z_i.
-    The homogeneity of σ is what lets α_i go inside.
+    Σ_i α_i (z_i z_iᵀ, σ(z_i)σ(z_i)ᵀ) with α = 1 is a conical combination of n generators. By Carathéodory's theorem
+    linearly independent generators are enough. Lawson and Hanson's active-set method for non-negative least squares
+    finds such a combination, and row i becomes √α_i z_i. This uses the homogeneity of σ.
     """
     z = np.asarray(representation, float)
-    if _require_homogeneous(activation).parity == "odd":  # σ(x) = cx: the covariances are one, and its rank is enough
+    if _require_homogeneous(activation).parity == "odd":  # σ(x) = cx: K^σ follows from K, and Rank(K) rows are enough
         _, values, rows = np.linalg.svd(z, full_matrices=False)
         return (values[:, None] * rows)[: _rank(z)]
     norms = np.linalg.norm(z, axis=1)
@@ -105,8 +106,9 @@ def rank_bounds(
 ) -> RankBounds:
     """Bounds on Rank_σ of the covariances of pre-activations Z (n × N), σ homogeneous of degree one.
 
-    β does not enter: it is taken off K^σ on both sides. From below: Rank(K) (Lemma 10), Rank(K^σ - β²11ᵀ), and where σ ≥ 0 the cp-rank of the latter (Section 4.2).
-    From above: n, and the rows `reduce_representation` leaves.
+    β does not matter, because β²11ᵀ is subtracted from K^σ. Lower bounds are Rank(K) (Lemma 10), Rank(K^σ - β²11ᵀ) and,
+    if σ ≥ 0, the cp-rank of K^σ - β²11ᵀ (Section 4.2). Upper bounds are n and the number of rows that
+    `reduce_representation` leaves.
 
     >>> aligned = np.array([[1.0, -1.0], [2.0, -2.0], [0.0, 1.0]])
     >>> found = rank_bounds(aligned, "relu")

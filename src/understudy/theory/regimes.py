@@ -40,7 +40,7 @@ class Cell:
 
     @property
     def seeds(self) -> int:
-        """How many seeds there were."""
+        """The number of seeds."""
         return self.averaging + self.copying + self.others
 
     @property
@@ -74,7 +74,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Regimes:
-    """The three thresholds; None where no width brackets it."""
+    """The three thresholds; None for a threshold that no width brackets."""
 
     gamma1: Threshold | None
     gamma2: Threshold | None
@@ -84,12 +84,12 @@ class Regimes:
 def fit_regimes(cells: Iterable[Cell], *, resamples: int = 400, seed: int = 0) -> Regimes:
     """Thresholds from a grid of cells, at least two values of k for some width n.
 
-    For each width the threshold lies between two neighbouring cells; its value is the middle. Its variance adds that of
-    a uniform distribution on the bracket and the scatter of the middle when outcomes near the threshold are drawn anew
-    (a cell's seeds from a binomial with a probability from its Beta(½, ½) posterior): twenty seeds that agree do not
-    prove that the twenty-first would. γ3 is interpolated linearly in x where the excess loss changes sign; its
-    bracket is the two cells. The value over all widths is the mean; its variance adds the mean's own and the scatter
-    between widths.
+    For each width the threshold lies between two neighbouring cells, and its value is the middle. Its variance is the
+    sum of two terms: that of a uniform distribution on the bracket, and the scatter of the middle when outcomes near
+    the threshold are resampled. (The seeds of a cell are drawn from a binomial whose probability comes from the Beta(½,
+    ½) posterior of the cell, because twenty seeds that agree do not prove that the twenty-first would.) γ3 is
+    interpolated linearly in x where the excess loss changes sign; its bracket is the two cells. The value over all
+    widths is the mean. Its variance is that of the mean plus the scatter between widths.
     """
     by_width: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -107,7 +107,7 @@ Bracket = tuple[float, float] | None
 
 
 def _last_averaging(cells: Sequence[Cell]) -> Bracket:
-    """Between the last cell before which, and in which, all seeds average and the one after it."""
+    """The bracket between the last cell up to which all seeds average, and the next cell."""
     upto = 0
     while upto < len(cells) and cells[upto].averaging == cells[upto].seeds:
         upto += 1
@@ -115,7 +115,7 @@ def _last_averaging(cells: Sequence[Cell]) -> Bracket:
 
 
 def _first_copying(cells: Sequence[Cell]) -> Bracket:
-    """Between the first cell from which on all seeds copy and the one before it."""
+    """The bracket between the first cell from which on all seeds copy, and the cell before it."""
     start = len(cells)
     while start > 0 and cells[start - 1].copying == cells[start - 1].seeds:
         start -= 1
@@ -146,10 +146,10 @@ def _by_counts(
 
 
 def _uncertain(cells: Sequence[Cell], i: int) -> bool:
-    """Whether another draw could come out otherwise: a mixed cell, or a unanimous one beside a cell that differs.
+    """Whether another draw could differ: a mixed cell, or a unanimous one next to a cell that differs.
 
-    Far from a threshold unanimity is what the neighbours say too; drawing it anew there, where many cells lie, would
-    make some of them disagree by chance in nearly every sample.
+    Far from a threshold the neighbours agree with a unanimous cell. Many cells lie there, and if they were resampled,
+    some of them would disagree by chance in nearly every sample.
     """
     here = cells[i].averaging / cells[i].seeds
     around = [cells[j].averaging / cells[j].seeds for j in (i - 1, i + 1) if 0 <= j < len(cells)]

@@ -1,4 +1,4 @@
-r"""The Hessian at the point of n-1 copies and one average, block by block, for any n: n = 10⁴ takes milliseconds.
+r"""The Hessian at the point of n-1 copies and one average, block by block. Even n = 10⁴ takes only milliseconds.
 
 Permuting the m = n-1 copies together with the teachers they copy, and permuting the ℓ = k-n+1 averaged teachers,
 changes neither the point nor the loss, so the Hessian commutes with S_m × S_ℓ. Schur's lemma splits its n(d+1)
@@ -102,10 +102,10 @@ def symmetric_spectrum(
 
     **Arguments**
 
-    - `students`: n ≥ 1; `teachers`: k ≥ n; `dim`: input dimension d ≥ k, k + 1 unless given (as in the paper).
-    - `activation`: any; where the point is not critical (not erf) it is the Hessian there all the same.
+    - `students`: n ≥ 1; `teachers`: k ≥ n; `dim`: input dimension d ≥ k. Default: k + 1, as in the paper.
+    - `activation`: any. Except for erf the point need not be critical, but the spectrum is still that of the Hessian.
 
-    Small eigenvalues beside large ones are accurate too, see `graded_eigenvalues`.
+    Small eigenvalues are accurate even next to large ones, see `graded_eigenvalues`.
 
     >>> spectrum = symmetric_spectrum("erf", students=1000, teachers=2000)
     >>> spectrum.least > 0, spectrum.size == 1000 * 2002
@@ -143,14 +143,14 @@ def _point(activation: Activation, copies: int, averaged: int) -> _Point:
 
 @dataclass(frozen=True)
 class _Coefficients:
-    """What the Hessian's blocks are made of, e_i being a copy, 1_B the sum of the averaged teachers, w = s 1_B.
+    """Coefficients of the Hessian's blocks; e_i is a copy, 1_B the sum of the averaged teachers, w = s 1_B.
 
     - copy with itself: `own` I + `own_twin` e_i e_iᵀ + `own_mixed` (e_i 1_Bᵀ + 1_B e_iᵀ) + `own_sum` 1_B 1_Bᵀ
       + `own_group` I_B;
     - average with itself: `average` I + `average_sum` 1_B 1_Bᵀ + `average_group` I_B;
     - incoming with own outgoing weight: `twin` e_i + `pull` 1_B for a copy, `radial` 1_B for the average.
 
-    Copies and their own teachers act on any third neuron with opposite weights, 2a_i and -2a_i: those terms are gone.
+    Copies and their own teachers act on any third neuron with opposite weights, 2a_i and -2a_i, so these terms cancel.
     """
 
     outgoing: Number
@@ -214,7 +214,7 @@ def _blocks(c: _Coefficients, m: int, l: int, outside: int) -> Iterator[tuple[st
 
 
 def _pair_of(copy: Number, average: Number, c: _Coefficients, m: int) -> np.ndarray:
-    """Every copy moved alike, and the average, in a direction orthogonal to all neurons that are not in it."""
+    """All copies moved by the same amount, and the average, in a direction orthogonal to all other neurons."""
     mixed = 2 * c.outgoing * c.across.q12
     rows = [[copy + 2 * c.apart.q12 * (m - 1), mixed], [mixed * m, average]]
     return _symmetric(np.array(rows), np.array([m, 1.0]))
@@ -319,10 +319,10 @@ def _symmetric(matrix: np.ndarray, gram: np.ndarray) -> np.ndarray:
 def graded_eigenvalues(matrix: np.ndarray) -> np.ndarray:
     """Eigenvalues of a small symmetric matrix, ascending, accurate even where they differ by many orders of magnitude.
 
-    Cyclic Jacobi rotations, stopped where every off-diagonal entry is below rounding relative to the geometric mean of
-    its two diagonal entries: for positive definite matrices the relative error of each eigenvalue is then rounding
-    times the condition number of the matrix scaled to unit diagonal (Demmel and Veselić 1992), where LAPACK's is
-    relative to the largest.
+    Cyclic Jacobi rotations stop when every off-diagonal entry is below rounding relative to the geometric mean of its
+    two diagonal entries. For positive definite matrices the relative error of each eigenvalue is then rounding times
+    the condition number of the matrix scaled to unit diagonal (Demmel and Veselić 1992). LAPACK's error is relative to
+    the largest eigenvalue.
 
     >>> graded_eigenvalues(np.array([[1e16, 1e6], [1e6, 1.0]])).round(12).tolist()
     [0.9999, 1e+16]

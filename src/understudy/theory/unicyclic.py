@@ -1,14 +1,15 @@
 """Moving the slack of a triangle-free completely positive matrix along the edges of its graph.
 
-Each edge e = ij of the graph carries a row with squares s_i, s_j at its ends, s_i s_j = A_ij². Raising s_i takes up slack at i and lowers
-s_j = A_ij²/s_i, which leaves more at j. Let every vertex i own one edge, towards its parent p(i), and set
+Each edge e = ij of the graph carries a row with squares s_i, s_j at its ends, s_i s_j = A_ij². If s_i grows, the slack
+at i shrinks. At the same time s_j = A_ij²/s_i falls, and the slack at j grows. Let every vertex i own one edge, towards
+its parent p(i), and set
 
     s_i = c_i - Σ_(children k) A_ki²/s_k,    c_i = A_ii - (squares of the edges that nobody owns).
 
-A tree is solved from its leaves to the root, where what is left over stays. With a cycle of owned edges nothing is left: once around it, s_i is
-mapped to itself by a Möbius transformation whose attracting fixed point (it exists, since slack only ever raises s_i, and
-s_i ≤ A_ii) is the dominant eigenvector of a product of 2 × 2 matrices. This is a constructive form of Drew, Johnson and
-Loewy 1994.
+A tree is solved from its leaves to the root, where the remaining slack stays. With a cycle of owned edges no slack
+remains. Once around the cycle, a Möbius transformation maps s_i to itself. Its attracting fixed point is the dominant
+eigenvector of a product of 2 × 2 matrices. (It exists, since slack can only raise s_i, and s_i ≤ A_ii.) This is a
+constructive form of Drew, Johnson and Loewy 1994.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Edge = tuple[int, int]
 def absorb_slack(
     matrix: Float[np.ndarray, "N N"], edges: Sequence[Edge], squares: dict[Edge, float]
 ) -> dict[int, float]:
-    """Change `squares` (s_i under the key (i, j)) so that they sum to the diagonal; returns what is left, {} or {vertex: slack}.
+    """Change `squares` (s_i has the key (i, j)) so that they sum to the diagonal; return {} or {vertex: slack left}.
 
     The graph is connected and without triangles; Σ_j s_(i,j) ≤ A_ii on entry.
     """
@@ -61,7 +62,7 @@ def absorb_slack(
 
 
 def _own(edges: Sequence[Edge], vertices: int) -> tuple[dict[int, int], list[int], list[int]]:
-    """The parent of each vertex, an order in which parents come before children, and the cycle of parents (none in a tree).
+    """The parent of each vertex, an order with parents before children, and the cycle of parents (empty for a tree).
 
     Along the cycle each vertex is the parent of the one before it.
     """
@@ -76,7 +77,7 @@ def _own(edges: Sequence[Edge], vertices: int) -> tuple[dict[int, int], list[int
         return parent, order, []
     paths = [_to_root(parent, end) for end in closing]
     while len(paths[0]) > 1 and len(paths[1]) > 1 and paths[0][-2] == paths[1][-2]:
-        paths = [p[:-1] for p in paths]  # what both have above their meeting point is no part of the cycle
+        paths = [p[:-1] for p in paths]  # vertices above the meeting point are not part of the cycle
     cycle = paths[0] + paths[1][:-1][::-1]
     parent, order = _search(near, cycle, set(cycle))
     parent |= {i: cycle[(r + 1) % len(cycle)] for r, i in enumerate(cycle)}
@@ -86,7 +87,7 @@ def _own(edges: Sequence[Edge], vertices: int) -> tuple[dict[int, int], list[int
 def _search(near: dict[int, list[int]], queue: list[int], seen: set[int]) -> tuple[dict[int, int], list[int]]:
     parent: dict[int, int] = {}
     order = list(queue)
-    for i in order:  # grows while it is walked through
+    for i in order:  # `order` grows during this loop
         for j in near[i]:
             if j not in seen:
                 seen.add(j)
