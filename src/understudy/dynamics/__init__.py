@@ -1,4 +1,4 @@
-"""How a loss is minimised: stiff gradient flow, justified jumps to Newton's method, starts."""
+"""Minimising a loss: stiff gradient flow, justified jumps to Newton's method, starts."""
 
 from understudy.dynamics.flow import follow as follow
 from understudy.dynamics.trajectory import FlowOptions as FlowOptions

@@ -1,6 +1,6 @@
-"""Descent for losses that only want a minimum, not the flow's: batched Adam, then a limited-memory quasi-Newton method.
+"""Descent to any minimum, not that of the flow: batched Adam, then a limited-memory quasi-Newton method.
 
-Both see a task through its value and gradient, so that they serve weights and representations alike.
+Both use only the value and the gradient of a task, so they work for weights and for representations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from understudy.tasks.task import Task
 def descend(
     task: Task, vectors: Float[Array, "seeds P"], steps: int | Array = 2000, rate: float = 1e-2
 ) -> tuple[Float[Array, "seeds P"], Float[Array, " seeds"]]:
-    """Full-batch Adam on all starts at once; the rate falls as ½(1 + cos), and the best point of each run is kept.
+    """Full-batch Adam on all starts at once. The rate falls like ½(1 + cos), and the best point of each run is kept.
 
     Returns the points and their losses.
     """
@@ -54,13 +54,14 @@ def descend_to_least_norm(
     steps: int = 20_000,
     rate: float = 0.02,
 ) -> tuple[Float[Array, "seeds P"], Float[Array, " seeds"]]:
-    """Adam on all starts at once while λ falls to the task's: a large λ first lets neurons rearrange cheaply.
+    """Adam on all starts at once while λ falls to the task's λ. A large λ at the start lets neurons rearrange cheaply.
 
-    λ falls geometrically from `first_penalty` over the first 80 % of the steps; the rate is constant over the first half, then follows a cosine to
-    `rate`/10⁴. As the task's λ → 0 the minimisers approach networks of least norm that fit the data, their norm the representation cost from
-    below. Returns the points and their losses.
+    λ falls geometrically from `first_penalty` over the first 80 % of the steps. The rate is constant over the first
+    half and then follows a cosine down to `rate`/10⁴. As the task's λ → 0, the minimisers approach networks of least
+    norm that fit the data, and their norm approaches the representation cost from below. Returns the points and their
+    losses.
     """
-    unit = adam(1.0, beta2=0.99, epsilon=1e-10)  # its step, shortened by the rate of the moment
+    unit = adam(1.0, beta2=0.99, epsilon=1e-10)  # a step of rate 1, multiplied by the current rate below
 
     def body(i: Array, carry: tuple) -> tuple:
         points, state = carry
@@ -85,8 +86,8 @@ def quasi_newton(
 ) -> tuple[Float[Array, " P"], float, float]:
     """L-BFGS (SciPy's) down to rounding or `tolerance` on the largest gradient entry.
 
-    Returns the point, its loss and its gradient norm. It copes with kinks, but ends near them rather than on them: see
-    `settle`.
+    Returns the point, its loss and its gradient norm. It works for losses with kinks, but ends near the kinks rather
+    than on them; see `settle`.
     """
 
     def both(x: np.ndarray) -> tuple[float, np.ndarray]:

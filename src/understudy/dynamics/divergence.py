@@ -35,17 +35,19 @@ class Divergence:
 
 
 def find_divergence(trajectory: Trajectory, task: Task | None = None, scale: float = 1.0) -> Divergence | None:
-    """Whether a run that did not settle goes to infinity, from the norm in the last three decades of time.
+    """Whether a run that did not settle goes to infinity, judged by the norm in the last three decades of time.
 
-    The rule: the run was not ended by a justified jump, and the loss no longer falls noticeably (t‖∇L‖², its fall in a
-    time t, is below 1e-4); in each of the last three decades the norm grows, by 0.5 % at least in the last, and each
-    time by no less than 0.8 of the decade before. Growth like a power of t (increments rise) and like log t (they
-    stay, as for separable data under a logistic cost) pass; a norm that saturates, by a power t^-¼ or faster, does
-    not. On the way to a limit norms can also grow for a while, but then faster than √t or with a falling loss: a flow
-    whose loss is bounded below cannot do that for ever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
+    A run goes to infinity if three conditions hold. It was not ended by a justified jump. The loss no longer falls
+    noticeably (t‖∇L‖², its fall in a time t, is below 1e-4). And the norm grows in each of the last three decades: by
+    at least 0.5 % in the last, and each time by at least 0.8 of the growth in the decade before.
 
-    At loose tolerances the last gradient is mostly the integrator's error in stiff directions. With `task` and kept
-    snapshots the fall of the loss in the last decade is measured instead. `scale`: the unit of the loss.
+    Growth like a power of t (increments rise) or like log t (increments stay the same, for example for separable data
+    under a logistic cost) passes. A norm that saturates like t^-¼ or faster does not. On the way to a limit norms can
+    also grow for a while, but then faster than √t or with a falling loss. A flow whose loss is bounded below cannot do
+    that for ever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
+
+    At loose tolerances the last gradient is mostly the integrator's error in stiff directions. If `task` is given and
+    snapshots were kept, the fall of the loss in the last decade is measured instead. `scale`: the unit of the loss.
     """
     if trajectory.ending in ("polished", "settled") or len(trajectory.norms) < 4 * _DECADES // 2:
         return None

@@ -1,8 +1,9 @@
 """Gradient flow dθ/dt = -∇L(θ) for many seeds at once, from start to critical point.
 
-Large problems are followed one by one (see `large`). For the others, lanes of a fixed number are advanced together by compiled chunks of Rosenbrock steps; a lane whose run has ended takes
-the next start. Between chunks the host looks at lanes whose gradient has become small and tries to leave the flow for
-Newton's method (see `jump`). Nothing else decides where a run ends.
+Large problems are followed one by one (see `large`). For smaller ones a fixed number of lanes is advanced together, by
+compiled chunks of Rosenbrock steps. When the run of a lane has ended, the lane takes the next start. Between chunks the
+host looks for lanes whose gradient has become small, and tries to change to Newton's method there (see `jump`). Nothing
+else decides where a run ends.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ _ENDINGS: dict[int, Ending] = {
 
 
 class Lanes(NamedTuple):
-    """What is carried from step to step, for every lane."""
+    """The state that is carried from step to step, for every lane."""
 
     vector: Float[Array, "lanes P"]
     time: Float[Array, " lanes"]
@@ -127,9 +128,9 @@ def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, 
 def _advance(
     task: Task, lanes: Lanes, times: Array, rtol: Array, atol: Array, stop: Array, limits: Array, chunk: Array
 ) -> Lanes:
-    """Up to `chunk` steps of every lane that is running, fewer when a quarter of them has stopped.
+    """Advance every running lane by up to `chunk` steps, fewer if a quarter of the lanes have stopped.
 
-    A lane that has stopped costs as much as one that runs, until the host gives it something to do.
+    A stopped lane costs as much as a running one until the host gives it a new start.
     """
     one = jax.vmap(_advance_lane, in_axes=(None, 0, None, None, None, None, None))
     enough = jnp.maximum(jnp.sum(lanes.status == _RUNNING) - max(1, lanes.status.size // 4), 0)
@@ -144,7 +145,7 @@ def _advance(
 
 
 class Glimpse(NamedTuple):
-    """A run between two chunks of steps: where it is now, and the snapshots it has passed since its start.
+    """A run between two chunks of steps: its current point, and the snapshots since its start.
 
     `loss` and `gradient_norm` are those at the beginning of the last step.
     """
@@ -158,9 +159,9 @@ class Glimpse(NamedTuple):
 
 
 def lanes_for(size: int, seeds: int) -> int:
-    """How many runs are advanced together: many small ones; one by one where factorisations cost most (P > 300)."""
+    """How many runs are advanced together: many small ones, but only one where factorisations dominate (P > 300)."""
     wide = 16 if size <= 64 else 4 if size <= 160 else 2 if size <= 300 else 1
-    return 1 if seeds == 1 else wide  # one of two shapes for a given size, so that compiled programs are found again
+    return 1 if seeds == 1 else wide  # only two shapes for a given size, so that compiled programs are reused
 
 
 def follow(
@@ -172,15 +173,16 @@ def follow(
     watch: Callable[[int, int, float], None] | None = None,
     observe: Callable[[int, Glimpse], None] | None = None,
 ) -> Iterator[tuple[int, Trajectory]]:
-    """Follow the flow from every start; yields (index of the start, its trajectory) as runs end.
+    """Follow the flow from every start. Yield (index of the start, its trajectory) as runs end.
 
-    A loss with kinks (`task.kinked`) is followed in its smoothed form, and the end is moved onto the kinks; see `land`.
+    If the loss has kinks (`task.kinked`), the flow of the smoothed loss is followed, and its end is moved onto the
+    kinks; see `land`.
 
     **Arguments**
 
     - `watch(running lanes, steps so far, largest time)` is called between chunks of steps.
-    - `observe(index of the start, glimpse)` is called after every step of every run, which is slower: chunks have one
-      step then, and large problems are followed like small ones.
+    - `observe(index of the start, glimpse)` is called after every step of every run. This is slower: chunks then have
+      one step, and large problems are followed like small ones.
     """
     options = FlowOptions() if options is None else options
     starts = np.asarray(starts, float)
@@ -242,7 +244,7 @@ def _follow(
         after = advance(moving)
         finer = moving.prepared(jnp.asarray(after["vector"][busy]))
         if finer is not moving:
-            moving = finer  # norms have outgrown the quadrature within this chunk: the chunk is taken again
+            moving = finer  # norms became too large for the quadrature within this chunk: repeat the chunk
             continue
         now = after
         moving = base.prepared(jnp.asarray(now["vector"][busy]))
@@ -258,11 +260,11 @@ def _follow(
                 continue
             leap = jumps.get(lane)
             if leap is not None or now["status"][lane] != _PAUSED:
-                # Copies: the lane's next run is written over these arrays.
+                # Copy, because the lane's next run overwrites these arrays.
                 yield owner[lane], _trajectory({k: v[lane].copy() for k, v in now.items()}, times, leap)
                 load(lane)
             else:
-                # Refused: the flow goes on, and the next attempt waits for a gradient thirty times smaller.
+                # Not justified: the flow continues, and the next attempt waits for a gradient thirty times smaller.
                 now["pause"][lane] = max(now["gradient_norm"][lane] / 30, 1e-300)
                 now["status"][lane] = _RUNNING
 

@@ -1,12 +1,12 @@
-"""Leaving the flow for Newton's method, but only where the flow can be shown to end where Newton does.
+"""Changing from the flow to Newton's method, but only where a check shows that both have the same limit.
 
 Let δ = √(gᵀH⁻¹g) be the Newton decrement at θ. If H(θ + s) ⪰ ½H(θ) for every s in the ellipsoid ‖s‖_H ≤ 4δ, then on its
 boundary L(θ + s) ≥ L(θ) - δ‖s‖_H + ¼‖s‖²_H ≥ L(θ), so the gradient flow, along which L falls, cannot leave the
-ellipsoid; L is strictly convex in it, so flow and Newton converge to the same, only minimum there. The condition is
-checked where it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the softest
-directions of H. There the curvature along the line must not have more than doubled either: ends that lie beyond another
-well, on a rising wall, would otherwise hide it.
-Directions along which a continuous symmetry keeps the loss constant are taken out first (H is lifted along them).
+ellipsoid. L is strictly convex in it, so flow and Newton converge to its only minimum. The condition is checked where
+it is most likely to fail: at the ends of the ellipsoid along ± the Newton direction and along ± the softest directions
+of H. The curvature along the line must not have more than doubled there, either. Otherwise an end beyond another well,
+on a rising wall, would hide that well. Directions along which a continuous symmetry keeps the loss constant are removed
+first (H is lifted along them).
 """
 
 import math
@@ -31,10 +31,10 @@ _NEWTON_STEPS, _STALLS = 12, 3
 
 
 class Jump(NamedTuple):
-    """An attempt to leave the flow at `departure`: whether it was justified, and where Newton's method ended.
+    """An attempt to jump from the flow at `departure`: whether it was justified, and where Newton's method ended.
 
-    `decrement` is δ; `distance` the Euclidean length of the jump; `ratio` how far inside the ellipsoid the end lies
-    (‖end - departure‖_H / 4δ, at most 1 for a justified jump).
+    `decrement` is δ, and `distance` the Euclidean length of the jump. `ratio` says how far inside the ellipsoid the end
+    lies (‖end - departure‖_H / 4δ, at most 1 for a justified jump).
     """
 
     justified: Bool[Array, ""]
@@ -46,13 +46,13 @@ class Jump(NamedTuple):
     ratio: Float[Array, ""]
 
     def evidence(self, gradient_norm: float) -> dict[str, float]:
-        """What is kept of a jump from a point with that gradient norm."""
+        """The numbers to store for a jump from a point with this gradient norm."""
         numbers = {"decrement": self.decrement, "distance": self.distance, "ratio": self.ratio}
         return {"gradient_norm": float(gradient_norm), **{name: float(x) for name, x in numbers.items()}}
 
 
 def lifted_hessian(task: Task, vector: Float[Array, " P"]) -> tuple[Array, Array, Array]:
-    """Loss, gradient, and the Hessian raised along the task's symmetries at that point."""
+    """Loss, gradient, and the Hessian raised along the task's symmetries at this point."""
     loss, gradient, hessian = task.evaluate(vector)
     tangents = task.symmetry_tangents(vector)
     if tangents.shape[0] == 0:
@@ -85,7 +85,7 @@ def _soft_directions(factor: Array, hessian: Array) -> tuple[Array, Array]:
 
 
 class _Search(NamedTuple):
-    """What `attempt` carries from one evaluation to the next."""
+    """The state that `attempt` carries from one evaluation to the next."""
 
     hessian: Array
     ends: Array
@@ -101,8 +101,8 @@ class _Search(NamedTuple):
 def attempt(task: Task, departure: Float[Array, " P"]) -> Jump:
     """Check the condition at `departure` and, if it holds, follow Newton's method to rounding.
 
-    One loop: first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass evaluates the task
-    at one point and factorises one matrix, so that the task's Hessian is compiled once.
+    A single loop visits first the departure, then the ends of the ellipsoid, then Newton's iterates. Each pass
+    evaluates the task at one point and factorises one matrix, so that the task's Hessian is compiled once.
     """
     size = departure.shape[0]
     soft = min(SOFT_DIRECTIONS, size)
@@ -183,7 +183,7 @@ def _judged(last: _Search, departure: Array) -> Jump:
 
 
 def _finite(factor: Array) -> Array:
-    """Whether Cholesky's method went through: the matrix is positive definite."""
+    """Whether Cholesky's method succeeded, so that the matrix is positive definite."""
     return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
 
 
@@ -196,7 +196,7 @@ def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
 
 
 def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int, Jump]:
-    """Jumps from these rows of `vectors`, by row, where they are justified."""
+    """The justified jumps from these rows of `vectors`, by row."""
     if not rows:
         return {}
     task = task.prepared(jnp.asarray(vectors[rows]))

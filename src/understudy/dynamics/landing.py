@@ -1,4 +1,4 @@
-"""From the end of a flow of the smoothed loss to the point on the kinks that it stands for."""
+"""Move the end of a flow of the smoothed loss to the corresponding point on the kinks."""
 
 from dataclasses import replace
 
@@ -20,8 +20,8 @@ _STATIONARY = 1e-8
 def land(task: Task, trajectory: Trajectory, width: float) -> Trajectory:
     """The trajectory with its end moved onto the kinks, if Newton's method settles there; `width`: of the smoothing.
 
-    Runs that go to infinity or overflowed stay as they are: they have no end to settle in. Loss and gradient norm are always
-    those of the task itself, not of its smoothed form.
+    Runs that go to infinity or overflowed are not changed, because they have no end to settle in. Loss and gradient
+    norm are always those of the task itself, not of its smoothed form.
     """
     end = jnp.asarray(trajectory.vector)
     loss = float(task.loss(end))

@@ -26,8 +26,8 @@ _FIRST_STEP = 1e-2
 def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Functions (arrays of a task, point) ↦ (gradient, rough Hessian) and ↦ gradient.
 
-    Tasks are taken apart once rather than at each call, which would cost as much as a gradient does. `fixed`: the
-    leaves of the task that are no arrays, with None in place of those that are.
+    Tasks are flattened once rather than at each call, which would cost as much as a gradient. `fixed`: the leaves of
+    the task that are not arrays, with None in place of arrays.
     """
 
     def task_of(arrays: list[Any]) -> Task:
@@ -44,13 +44,13 @@ def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any
 def follow(
     task: Task, starts: np.ndarray, options: FlowOptions, watch: Callable[[int, int, float], None] | None
 ) -> Iterator[tuple[int, Trajectory]]:
-    """As `flow.follow`."""
+    """The same as `flow.follow`, for large problems."""
     for index, start in enumerate(starts):
         yield index, _Run(task, start, options).finish(watch)
 
 
 class _Run:
-    """One run, and what is kept of it."""
+    """One run, and the points that are kept."""
 
     def __init__(self, task: Task, start: np.ndarray, options: FlowOptions):
         self.task, self.options = task, options
@@ -67,7 +67,7 @@ class _Run:
         self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
         fixed = tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves)
         self.both, self.slope = _compiled(structure, fixed)
-        self.adapts = task.prepared(jnp.full(task.size, 1e3)) is not task  # whether larger norms ask for another task
+        self.adapts = task.prepared(jnp.full(task.size, 1e3)) is not task  # whether larger norms need another task
 
     def _evaluate(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slope, hessian = self.both(self.leaves, vector)
@@ -113,7 +113,7 @@ class _Run:
             finer = self.moving.prepared(jnp.asarray(s.vector)) if self.adapts else self.moving
             if finer is self.moving:
                 break
-            self._use(finer)  # norms have outgrown the quadrature within this step: it is taken again
+            self._use(finer)  # norms became too large for the quadrature within this step: repeat the step
             s.restore(state)
         if not accepted:
             return

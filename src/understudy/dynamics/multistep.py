@@ -1,4 +1,4 @@
-"""A multistep method for large problems, where a factorisation costs more than everything else of a step.
+"""A multistep method for large problems, where a factorisation costs more than the rest of a step.
 
 Numerical differentiation formulas of order k ≤ 5 (backward differentiation with κ-correction) in backward differences:
 with D_j = ∇^j θ_n, the next point is θ = Σ_{j ≤ k} D_j + d, where
@@ -6,9 +6,9 @@ with D_j = ∇^j θ_n, the next point is θ = Σ_{j ≤ k} D_j + d, where
 d = -c ∇L(θ) - ψ,  ψ = Σ_{1 ≤ j ≤ k} γ_j D_j / α_k,  c = h/α_k,  γ_j = 1 + 1/2 + … + 1/j,  α_k = (1 - κ_k) γ_k,
 
 and the local error is (κ_k γ_k + 1/(k+1)) d. The equation for d is solved by Newton's method with the exact Hessian at
-the predicted point; its linear systems, with I + cH, by conjugate gradients. The preconditioner is the inverse of such a
-matrix from an earlier step, in single precision: it serves for ten to twenty steps, and what it and single precision
-leave is seen in the residual, which is computed from the gradient in double precision.
+the predicted point; its linear systems, with I + cH, by conjugate gradients. The preconditioner is the inverse of such
+a matrix from an earlier step, in single precision. It is reused for ten to twenty steps. Its errors show in the
+residual, which is computed from the gradient in double precision.
 
 **Reference**: Shampine, Reichelt 1997, "The MATLAB ODE suite", SIAM Journal on Scientific Computing 18 (formulas, κ,
 change of step); preconditioning by an old factor as in Brown, Hindmarsh 1986, "Matrix-free methods for stiff systems
@@ -44,7 +44,7 @@ Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Multistep:
-    """One run of dθ/dt = -∇L(θ), advanced by `step`; `vector`, `time`, `gradient_norm` tell where it is.
+    """One run of dθ/dt = -∇L(θ), advanced by `step`; `vector`, `time` and `gradient_norm` describe its current point.
 
     `gradient_norm` is that of Newton's last iterate, which differs from `vector` by 1/1000 of the tolerance.
 
@@ -91,7 +91,7 @@ class Multistep:
         return np.stack(weights, axis=1) @ self._last[: self._last_order + 1]
 
     def step(self, latest: float = np.inf) -> bool:
-        """Try one step, not beyond the time `latest`; whether it was accepted. A refused one shortens the next."""
+        """Try one step, not beyond the time `latest`; return whether it was accepted. If not, the next is shorter."""
         if self.time + self.length > latest:
             self._scale(max((latest - self.time) / self.length, 1e-12))
         k, d = self.order, self.differences
@@ -142,7 +142,7 @@ class Multistep:
         self._equal = 0
 
     def _newton(self, predicted: np.ndarray, psi: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        """The correction d, or None if it was not found: the step is too long."""
+        """The correction d, or None if it was not found because the step is too long."""
         c = self.length / _ALPHA[self.order]
         slope, hessian = self.evaluate(predicted)
         self._hessian = np.asarray(hessian, np.float32)
@@ -171,7 +171,7 @@ class Multistep:
         return None
 
     def _solve(self, c: float, residual: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        """(I + cH)⁻¹ residual; with a new preconditioner if the old one does not serve."""
+        """(I + cH)⁻¹ residual, with a new preconditioner if the old one converges too slowly."""
         found, fresh = None, self._work == 0
         if self._preconditioner is not None:
             found = self._conjugate_gradients(c, residual, scale)

@@ -1,7 +1,7 @@
 """Rules that turn gradients into steps: Optax's SGD and Adam, with weight decay.
 
-There is one object for one set of numbers, so that programs compiled with it are found again. Optax is imported when a
-rule is made.
+Equal settings give the same object, so that programs compiled with it are reused. Optax is imported when a rule is
+made.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def sgd(rate: float = 1e-2, weight_decay: float = 0.0) -> Optimizer:
 def adam(
     rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, weight_decay: float = 0.0
 ) -> Optimizer:
-    """m ← β₁m + (1-β₁)g, v ← β₂v + (1-β₂)g², θ ← θ - rate·[m̂/(√v̂ + ε) + weight_decay·θ], with m̂ = m/(1-β₁ᵗ), v̂ = v/(1-β₂ᵗ).
+    """m ← β₁m + (1-β₁)g, v ← β₂v + (1-β₂)g², θ ← θ - rate·[m̂/(√v̂ + ε) + weight_decay·θ], with m̂ = m/(1-β₁ᵗ), v̂ =
+    v/(1-β₂ᵗ).
 
-    **References**: Kingma and Ba 2015, "Adam: a method for stochastic optimization", Algorithm 1. The decay, which is kept
-    out of m and v, is that of Loshchilov and Hutter 2019, "Decoupled weight decay regularization", Algorithm 2.
+    **References**: Kingma and Ba 2015, "Adam: a method for stochastic optimization", Algorithm 1. The decay, which is
+    kept out of m and v, is that of Loshchilov and Hutter 2019, "Decoupled weight decay regularization", Algorithm 2.
     """
     import optax
 

@@ -1,9 +1,9 @@
 """One step of Rodas5P, a stiffly accurate Rosenbrock method of order 5 with an embedded method of order 4.
 
-A Rosenbrock step solves linear systems with one matrix, W = I/(γh) + H for the gradient flow dθ/dt = -∇L(θ), H the
-Hessian of L: no iteration that could fail, and one factorisation a step. H is symmetric, so the factorisation is
-Cholesky's; it exists as long as h is short of the time in which an unstable direction grows by e^(1/γ), which accuracy
-demands anyway.
+A Rosenbrock step solves linear systems with one matrix. For the gradient flow dθ/dt = -∇L(θ) this is W = I/(γh) + H,
+where H is the Hessian of L. No iteration can fail, and there is one factorisation per step. H is symmetric, so the
+factorisation is Cholesky's. It exists if h is less than the time in which an unstable direction grows by e^(1/γ), which
+accuracy demands anyway.
 
 **Reference**: G. Steinebach 2023, "Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within
 the Julia Differential Equations package", BIT Numerical Mathematics 63. Coefficients in the transformed form (k_i
@@ -131,7 +131,7 @@ def step(
         back = jax.lax.linalg.triangular_solve(factor, forward, left_side=True, lower=True, transpose_a=True)
         return back[:, 0]
 
-    # A loop, not eight copies: the gradient is compiled once.
+    # A loop instead of eight copies, so that the gradient is compiled once.
     def stage(i: Array, stages: Array) -> Array:
         point = start + jnp.asarray(_STAGE)[i] @ stages
         return stages.at[i].set(solve((jnp.asarray(_COUPLING)[i] / h) @ stages - gradient(point)))

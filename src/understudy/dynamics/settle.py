@@ -1,19 +1,20 @@
 """Settling in a minimum of a loss with kinks: an active-set Newton method that ends on the kinks.
 
 A minimum of a regularised ReLU network generically has hidden pre-activations z that are exactly zero: from below the
-attraction pulls them up, from above they would raise the loss. No gradient vanishes there, and first-order methods
-only hover. But the loss is L(θ) = G(θ, s) at s = sign z, with G smooth (|z| replaced by s·z), and θ is stationary if
-∇_θ G(θ, s) = 0 for some s with s = sign z where z ≠ 0 and s ∈ [-1, 1] where z = 0 (Clarke's subdifferential). Newton's
-method solves these equations and z_pinned = 0 for θ and the free slopes s together.
+attraction pulls them up, from above they would raise the loss. No gradient vanishes there, and first-order methods only
+hover around the minimum. But the loss is L(θ) = G(θ, s) at s = sign z, with G smooth (|z| replaced by s·z), and θ is
+stationary if ∇_θ G(θ, s) = 0 for some s with s = sign z where z ≠ 0 and s ∈ [-1, 1] where z = 0 (Clarke's
+subdifferential). Newton's method solves these equations and z_pinned = 0 for θ and the free slopes s together.
 
-The way there is smooth: |z| is replaced by √(z² + ε²) and ε lowered in steps, Newton's method (with absolute eigenvalues
-and a line search) following the minimum. At the end the slopes z/√(z² + ε²) tell which z are pinned: those that are not ±1.
+The method first smooths the loss: |z| is replaced by √(z² + ε²), and ε is lowered in steps while Newton's method (with
+absolute eigenvalues and a line search) follows the minimum. At the end the slopes z/√(z² + ε²) show which z are pinned:
+those whose slope is not ±1.
 
-Then, let d be a step with J d = -z (J the Jacobian of the pinned z) and H the Hessian of G. On the null space of J the Newton
-step is taken with the absolute eigenvalues of H (so that it descends) and without its zero modes; what is left,
-∇G + H d, lies in the range of Jᵀ, = -Jᵀμ, and changes the slopes by μ/f with f = ∂L/∂|z|. A slope beyond ±1, or a concave
-kink (f < 0), releases its z to that side; a step on which the loss rises because it crosses a kink pins the first z
-crossed.
+Then let d be a step with J d = -z (J is the Jacobian of the pinned z), and let H be the Hessian of G. On the null space
+of J the Newton step uses the absolute eigenvalues of H (so that it descends) and leaves out its zero modes. The rest,
+∇G + H d, lies in the range of Jᵀ, = -Jᵀμ, and changes the slopes by μ/f with f = ∂L/∂|z|. A slope beyond ±1, or a
+concave kink (f < 0), releases its z to that side. If the loss rises along a step because the step crosses a kink, the
+first z that it crosses is pinned.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ EPS = np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Settled:
-    """Where a run settled.
+    """The point at which a run settled.
 
     - `residual`: ‖∇_θ G(θ, s)‖ with the best slopes s found, each within [-1, 1]: the distance from zero to the
       subdifferential is at most this. Without kinks it is the gradient norm.
@@ -98,10 +99,10 @@ def _smoothed(task: Task, vector: Array, width: Array) -> tuple[Array, Array, Ar
 def settle(
     task: Task, vector: Float[Array, " P"], *, iterations: int = 60, widest: float = 1e-2, narrowest: float = 1e-6
 ) -> Settled:
-    """From a point near a minimum to the minimum, kinks included.
+    """Go from a point near a minimum to the minimum, which may lie on kinks.
 
-    `widest`, `narrowest`: the smoothing ε begins and ends at these shares of the root mean square of the z. Wide smoothing may lead to a
-    neighbouring minimum that is higher than the start: then it is tried again with less.
+    `widest`, `narrowest`: the smoothing ε begins and ends at these fractions of the root mean square of the z. Wide
+    smoothing may lead to a neighbouring minimum that is higher than the start. Then settling is repeated with less.
     """
     point = np.asarray(vector)
     if not task.kinked:
@@ -120,20 +121,20 @@ def settle(
 
 
 def _settle_kinked(task: Task, point: np.ndarray, widths: np.ndarray, iterations: int) -> Settled:
-    """Down the smoothing `widths`, then onto the kinks."""
+    """Follow the minimum through the smoothing `widths`, then move onto the kinks."""
     for width in widths:
         point = _follow_smoothed(task, point, float(width))
     return settle_from(task, point, float(width), iterations=iterations)
 
 
 def settle_from(task: Task, vector: Float[Array, " P"] | np.ndarray, width: float, *, iterations: int = 60) -> Settled:
-    """From a minimum of the loss smoothed at ε = `width` onto the kinks beside it: Newton's method alone, without smoothing.
+    """Go from a minimum of the loss smoothed at ε = `width` to the kinks next to it, by Newton's method alone.
 
     A second run leaves out dead neurons.
     """
     point = np.asarray(vector)
     ended = _ActiveSet(task, point, width).run(iterations)
-    # Dead neurons have no slopes to solve for: they are set to zero and left out, if the loss agrees.
+    # Dead neurons have no slopes to solve for. They are set to zero and left out if this does not change the loss.
     parameters, hidden = task.dead(jnp.asarray(ended.vector))
     if not parameters.any():
         return ended
@@ -220,7 +221,7 @@ class _ActiveSet:
         inverse = right[:rank].T @ (left[:, :rank].T / singular[:rank, None])
         null = right[rank:].T
         held = np.flatnonzero(self.pinned)
-        # The slopes that fit the gradient best here, before moving: they are what the residual is about.
+        # The slopes that fit the gradient best here, before moving: they define the residual.
         state = self._record(held, self._slopes(held, gradient, inverse, force), count)
         back = -inverse @ self.hidden[held]
         values, vectors = np.linalg.eigh(null.T @ ((hessian + hessian.T) / 2) @ null)
@@ -243,10 +244,10 @@ class _ActiveSet:
         return self.gates[held] - np.where(weak, 0.0, (inverse.T @ gradient) / np.where(weak, 1.0, pull))
 
     def _release(self, held: np.ndarray, force: np.ndarray, all_of_them: bool) -> None:
-        """Let go of concave kinks and of slopes beyond ±1 (all, or the one furthest beyond), to the side they ask for."""
+        """Release concave kinks and slopes beyond ±1 (all, or the one furthest beyond), each to its side."""
         concave = force[held] < -1e-12 * np.abs(force).max(initial=1e-300)
         outside = np.abs(self.gates[held]) > 1 + 1e-9
-        # With f > 0 a slope above 1 asks for the positive side (the loss falls there), below -1 for the negative.
+        # With f > 0 a slope above 1 releases to the positive side (the loss falls there), below -1 to the negative.
         leaving = held[concave | outside]
         if len(leaving) and not all_of_them:
             leaving = leaving[[np.argmax(np.abs(self.gates[leaving]))]]
@@ -255,7 +256,7 @@ class _ActiveSet:
             self.gates[j] = np.sign(self.gates[j]) if self.gates[j] else 1.0
 
     def _advance(self, back: np.ndarray, move: np.ndarray) -> None:
-        """Move, not so far that the loss rises; where a kink is what makes it rise, stop there and pin it."""
+        """Move without raising the loss. If a kink makes it rise, stop there and pin it."""
         allowed = abs(self.loss) * 1e-13
         share, free = 1.0, ~self.pinned
         for _ in range(30):

@@ -1,10 +1,10 @@
 """Minibatch training of any network, all seeds in one compiled loop: a scan over the steps of an epoch for every seed.
 
-Every array of parameters has a leading axis for the seeds. A seed sees its own order of the data, which depends neither on
-how many others there are nor on where a training was interrupted.
+Every array of parameters has a leading axis for the seeds. Each seed sees the data in its own order. This order depends
+neither on the number of other seeds nor on interruptions of the training.
 
-Seeds are trained one after another, each through a whole stretch of steps: its weights then stay in the processor's cache, where a step of
-all seeds at once would fetch those of every network from memory, step after step. `workers` threads share the seeds.
+Seeds are trained one after another, each for many steps, so that its weights stay in the processor's cache. A step of
+all seeds at once would fetch the weights of every network from memory at each step. `workers` threads share the seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Cost = Callable[[Any, Array, Array], Array]
 
 @dataclass(frozen=True)
 class Training:
-    """Where a training is: parameters and the optimizer's state, both with a leading axis for the seeds, and the steps done."""
+    """The state of a training: parameters and optimizer state, both with a leading seed axis, and the steps done."""
 
     parameters: Any
     state: Any
@@ -37,19 +37,20 @@ class Training:
 
 
 def stack(networks: Sequence[Any]) -> Any:
-    """Networks of equal shapes as one with a leading axis."""
+    """Networks of equal shapes as one network with a leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
 
 
 class Trainer:
-    """Trains one network a seed on minibatches.
+    """Train one network per seed on minibatches.
 
     **Arguments**
 
-    - `cost`, `optimizer`: what is minimised, and how.
-    - `inputs`, `targets`: (N, …), the same for all seeds; or with `own` (seeds, N, …), each seed its own.
-    - `batch`, `steps`: samples a batch and batches an epoch, without `steps` as many as the data fill. An epoch goes through the data in a random order
-      drawn from (seed, epoch), through as many such orders as it needs, and what is left over of the last is left out.
+    - `cost`, `optimizer`: the cost to minimise, and the rule for the steps.
+    - `inputs`, `targets`: (N, …), the same for all seeds; or with `own` (seeds, N, …), separate data for each seed.
+    - `batch`, `steps`: samples per batch and batches per epoch. Without `steps` an epoch goes through the data once. An
+      epoch takes the data in a random order drawn from (seed, epoch). If it needs more batches, it draws further
+      orders. The rest of the last order is not used.
     - `workers`: threads that share the seeds; the result does not depend on it.
     """
 
@@ -80,14 +81,14 @@ class Trainer:
         self.steps = count // batch if steps is None else steps
         bounds = np.linspace(0, len(self.seeds), min(workers, len(self.seeds)) + 1).astype(int)
         self._parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
-        # Own data one after another: batches are gathered from all of it, because to cut out a seed's share would copy it.
+        # The data of all seeds, concatenated: batches are gathered from the whole, as slicing out one seed would copy.
         self._data = tuple(
             jnp.asarray(a).reshape(-1, *a.shape[2:]) if own else jnp.asarray(a) for a in (inputs, targets)
         )
         self._epoch_drawn: tuple[int, np.ndarray] = (-1, np.zeros(0))
 
     def begin(self, networks: Sequence[Any]) -> Training:
-        """The start: `networks[i]` is where seed `seeds[i]` begins."""
+        """The initial state: seed `seeds[i]` begins with `networks[i]`."""
         if len(networks) != len(self.seeds) or not networks:
             raise ValueError(
                 f"Training needs one network for each seed; received {len(networks)} and {len(self.seeds)} seeds."
@@ -96,7 +97,7 @@ class Trainer:
         return Training(parameters, jax.vmap(self.optimizer.init)(parameters))
 
     def advance(self, training: Training, steps: int | None = None) -> tuple[Training, np.ndarray]:
-        """So many steps on (an epoch unless given, never beyond the epoch's end); returns the mean cost of their batches by seed too."""
+        """Train for `steps` steps (default: to the end of the epoch). Also return the mean batch cost per seed."""
         within = training.step % self.steps
         count = self.steps - within if steps is None else steps
         if not 1 <= count <= self.steps - within:
@@ -114,7 +115,7 @@ class Trainer:
         return Training(parameters, state, training.step + count), np.asarray(costs)
 
     def share(self, function: Callable[..., Any], *trees: Any) -> Any:
-        """`function` of trees with a leading axis for the seeds, the seeds shared out to the workers and the results put together."""
+        """Apply `function` to trees with a leading seed axis; the workers share the seeds, and results are joined."""
         jobs = [jax.tree.map(lambda leaf, p=part: leaf[p], trees) for part in self._parts]
         if len(jobs) == 1:
             return jax.block_until_ready(function(*jobs[0]))
@@ -123,7 +124,7 @@ class Trainer:
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
 
     def _order(self, epoch: int) -> np.ndarray:
-        """(seeds, steps, batch): which samples the batches of that epoch hold; epochs are counted from 1 in the draw."""
+        """The samples in each batch of an epoch, (seeds, steps, batch). The random draw counts epochs from 1."""
         if self._epoch_drawn[0] != epoch:
             orders = []
             for number, seed in enumerate(self.seeds):
@@ -173,7 +174,10 @@ def train(
     epochs: int,
     seeds: Sequence[int],
 ) -> Iterator[tuple[int, Any, np.ndarray]]:
-    """Train one network a seed on shared data; yields (epoch, parameters with a leading seed axis, mean batch cost of each seed) after each epoch."""
+    """Train one network per seed on shared data.
+
+    After each epoch, yield (epoch, parameters with a leading seed axis, mean batch cost of each seed).
+    """
     trainer = Trainer(cost, optimizer, inputs, targets, seeds, batch=batch)
     training = trainer.begin(networks)
     for epoch in range(1, epochs + 1):

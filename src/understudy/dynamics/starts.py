@@ -1,4 +1,4 @@
-"""Where runs begin: random students, given parameters, perturbations of a point."""
+"""Starts of runs: random students, given parameters, perturbations of a point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a flow is to be followed, and what following it gave."""
+"""Options of the flow, and the trajectory that results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,15 @@ MARKS = 80
 
 @dataclass(frozen=True)
 class FlowOptions:
-    """How the flow is followed.
+    """Tolerances and limits of the gradient flow.
 
     - `rtol`, `atol`: tolerances on the local error of a step, relative and absolute.
-    - `stop`: gradient norm at which a run counts as stationary if no jump was justified before.
-    - `pause`: gradient norm at which the first jump is tried; then whenever it is thirty times smaller.
+    - `stop`: gradient norm at which a run counts as stationary if no jump to Newton's method was justified before.
+    - `pause`: gradient norm at which the first jump is tried. It is tried again whenever the norm is thirty times
+      smaller.
     - `max_time`, `max_steps`: limits of one run.
-    - `snapshots`: times at which parameters are kept, or how many log-spaced ones between 10⁻² and `max_time`.
-    - `polish`: whether to leave the flow for Newton's method where that is justified.
+    - `snapshots`: times at which parameters are kept, or the number of log-spaced times between 10⁻² and `max_time`.
+    - `polish`: whether to change to Newton's method where that is justified.
     """
 
     rtol: float = 1e-6
@@ -54,11 +55,11 @@ class FlowOptions:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One run of the flow: where it ended, why, and what was kept on the way.
+    """One run of the flow: where and why it ended, and the points that were kept along the way.
 
-    `times`, `snapshots`: the snapshot times that the run reached, and the parameters then. `jump` tells of the jump
-    that ended the flow, if one did: its departure time is `time`, `flow_end` the last point of the flow itself.
-    `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
+    `times`, `snapshots`: the snapshot times that the run reached, and the parameters at these times. `jump` describes
+    the jump that ended the flow, if there was one. `time` is its departure time, `flow_end` the last point of the flow
+    itself. `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
     """
 
     vector: np.ndarray

@@ -1,4 +1,4 @@
-"""Newton's method with absolute eigenvalues in a trust region: it descends past saddles and ends at rounding."""
+"""Newton's method with absolute eigenvalues in a trust region. It descends past saddles and ends at rounding."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ def newton(
     iterations: int,
     step: float,
 ) -> tuple[np.ndarray, float, float, float, int]:
-    """Trust-region Newton with absolute eigenvalues: the step is -(|H| + τ)⁻¹g, τ ≥ 0 as small as the region allows.
+    """Trust-region Newton with absolute eigenvalues. The step is -(|H| + τ)⁻¹g with τ ≥ 0 as small as the region
+    allows.
 
-    Ends when a full step is below `step`, or when neither loss nor gradient get smaller. Returns the point, its loss,
-    gradient norm and least eigenvalue, and the number of evaluations.
+    It ends when a full step is below `step`, or when neither loss nor gradient gets smaller. Returns the point, its
+    loss, gradient norm and least eigenvalue, and the number of evaluations.
     """
     loss, gradient, hessian = evaluate(point)
     radius = 0.3 * max(float(np.linalg.norm(point)), 1e-3)
@@ -53,7 +54,7 @@ def newton(
 def absolute_newton(
     values: np.ndarray, vectors: np.ndarray, gradient: np.ndarray, radius: float = np.inf
 ) -> np.ndarray:
-    """-(|H| + τ)⁻¹g within the radius; without the zero modes: below 1e-11 of the largest curvature only noise is left."""
+    """-(|H| + τ)⁻¹g within the radius, without zero modes: curvatures below 1e-11 of the largest are only noise."""
     sizes = np.abs(values)
     usable = sizes > 1e-11 * sizes.max(initial=1e-300)
     along, sizes = vectors[:, usable].T @ gradient, sizes[usable]
