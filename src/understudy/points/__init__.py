@@ -1,4 +1,4 @@
-"""What a critical point is: certificate, structure, symmetry."""
+"""The nature of critical points: certificate, structure, symmetry."""
 
 from understudy.points.certificate import Certificate as Certificate
 from understudy.points.certificate import certify as certify

@@ -1,4 +1,4 @@
-"""Everything about a point that findings need, computed once."""
+"""All data about a point that findings need, computed once."""
 
 from dataclasses import dataclass, replace
 
@@ -20,13 +20,13 @@ def _outside(task: Task, vector: Array) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """A point with its spectrum, flat families and what is left of the gradient, in natural units.
+    """A point with its spectrum, flat families and remaining gradient, in natural units.
 
-    - `around`: the surroundings of the point, or of the degenerate critical point next to it that Newton's method found, `travelled`
-      away; `astray`: why Newton's method found none, in words.
+    - `around`: the surroundings of the point, or of a degenerate critical point next to it that Newton's method found
+      at the distance `travelled`; `astray`: the reason, in words, if Newton's method found none.
     - `families`, `explained`: function-preserving directions, and how many zero modes they explain.
     - `extra`: eigenvalues of each of the `outside` input directions that the task leaves out.
-    - `limit`: gradient norm up to which the point counts as critical; `noise`: how much of a gradient entry may be noise.
+    - `limit`: the largest gradient norm of a critical point; `noise`: how much of a gradient entry may be noise.
     """
 
     around: Surroundings
@@ -72,7 +72,7 @@ class Case:
 
 
 def study(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:
-    """The case of a point; where eigenvalues change too much within Newton's step, of the degenerate point next to it."""
+    """The case of a point. If eigenvalues change too much within Newton's step, that of the degenerate point nearby."""
     case = _at(around, outside, tolerance, diverging)
     zero = case.spectrum.zero
     moving = np.abs(case.along[zero]) > around.along(case.spectrum.vectors[:, zero])

@@ -1,4 +1,4 @@
-"""Whether a critical point is near, how far at most, and which eigenvalues of the Hessian there are not zero."""
+"""Whether a critical point is near, how far away it can be, and which eigenvalues of its Hessian are not zero."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,13 @@ _SLOWEST = 0.97
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues and eigenvectors of the Hessian in natural units, and what is known about them.
+    """Eigenvalues and eigenvectors of the Hessian in natural units, with their uncertainty.
 
-    - `threshold`: |eigenvalue| at or below which it may be zero at the critical point.
-    - `distance`: length of Newton's step, from the gradient or its rounding, along the eigenvectors above the threshold.
-    - `unsure`: how many eigenvalues are above rounding and below the threshold: they change too much within Newton's step.
+    - `threshold`: eigenvalues of at most this size may be zero at the critical point.
+    - `distance`: length of Newton's step, from the gradient or its rounding, along the eigenvectors above the
+      threshold.
+    - `unsure`: how many eigenvalues are above rounding but below the threshold, as they change too much within Newton's
+      step.
     """
 
     values: np.ndarray
@@ -33,14 +35,14 @@ class Spectrum:
 
 
 def spectrum(around: Surroundings) -> Spectrum:
-    """The spectrum at a point, and how large the computed value of an eigenvalue can be that is zero at the critical point.
+    """The spectrum at a point, and the threshold below which an eigenvalue may be zero at the critical point.
 
-    Two parts: rounding, as measured, and the distance to the critical point. For the latter take Newton's step s in the directions
-    with |eigenvalue| above the threshold, from the gradient or its rounding, and D = 4 (H(θ) - H(θ - s)). If
-    ‖|Λ|^(-½) VᵀDV |Λ|^(-½)‖ < 1 for these eigenvalues Λ and eigenvectors V, then Newton's method contracts and its limit has the
-    same signs there (Kantorovich's condition as it is invariant under linear maps, and Ostrowski's theorem). Around a degenerate
-    point of order m the change is 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of the eigenvalue, so it is noticed; the direction then counts as a
-    zero mode, an unsure one.
+    The threshold has two parts: measured rounding, and the distance to the critical point. For the latter take Newton's
+    step s in the directions with |eigenvalue| above the threshold, from the gradient or its rounding, and let
+    D = 4 (H(θ) - H(θ - s)). If ‖|Λ|^(-½) VᵀDV |Λ|^(-½)‖ < 1 for these eigenvalues Λ and eigenvectors V, then Newton's
+    method contracts, and its limit has the same signs there (Kantorovich's condition in its affine invariant form, and
+    Ostrowski's theorem). Around a degenerate point of order m the eigenvalue changes by 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of
+    itself, so the condition fails. The direction then counts as an unsure zero mode.
     """
     values, vectors = np.linalg.eigh(around.hessian)
     rounding = around.rounding.hessian
@@ -63,13 +65,13 @@ def spectrum(around: Surroundings) -> Spectrum:
             if rounding + relative * least < least and zero < least:
                 unsure = float(np.abs(values[others]).max(initial=0.0))
                 return Spectrum(values, vectors, max(zero, unsure), float(np.linalg.norm(step)), above - sure)
-        # The softest directions make the step long: without them the change may be small.
+        # The softest directions make the step long. Without them the change may be small.
         sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
     return Spectrum(values, vectors, max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above)
 
 
 def largest(matrix: np.ndarray) -> float:
-    """The spectral norm of a symmetric matrix, by thirty power iterations (a tenth is added for what they miss)."""
+    """The spectral norm of a symmetric matrix, by thirty power iterations (plus a tenth as a safety margin)."""
     x = np.cos(np.arange(len(matrix)) * 1.7 + 0.3)
     size = 0.0
     for _ in range(30):
@@ -81,7 +83,7 @@ def largest(matrix: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Approach:
-    """Where Newton's method leads from a point: an offset, or None with the reason why no critical point is near."""
+    """The offset to which Newton's method leads from a point, or None with the reason why no critical point is near."""
 
     offset: np.ndarray | None
     reason: str = ""
@@ -90,8 +92,9 @@ class Approach:
 def approach(around: Surroundings) -> Approach:
     """Newton's method toward a degenerate critical point, where steps shrink by a constant factor.
 
-    Along a slope that runs out flat they do not: for exp(-x) all steps are 1, for 1/x they grow, for exp(-x²) they shrink like
-    1/√n. A factor q that repeats itself belongs to a zero of order 1/(1 - q) of the slope, and a step as many times longer goes there.
+    Along a slope that flattens out towards infinity they do not: for exp(-x) all steps are 1, for 1/x they grow, for
+    exp(-x²) they shrink like 1/√n. A constant factor q indicates a zero of order 1/(1 - q) of the slope, and a step
+    that is longer by this factor reaches it.
     """
     offset = np.zeros(len(around.vector))
     reach = 0.1 * (1 + float(np.linalg.norm(around.vector / around.lengths)))
@@ -121,7 +124,7 @@ def approach(around: Surroundings) -> Approach:
 def _further(
     around: Surroundings, offset: np.ndarray, step: np.ndarray, lengths: list[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The next point with its gradient and Hessian: after a longer step if the factor has repeated itself and it helps."""
+    """The next point with its gradient and Hessian. The step is longer if the factor is constant and this helps."""
     _, gradient, hessian = around.evaluate(offset + step)
     if len(lengths) >= 3:
         factors = lengths[-1] / lengths[-2], lengths[-2] / lengths[-3]

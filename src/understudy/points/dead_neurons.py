@@ -1,11 +1,11 @@
-"""Neurons without outgoing weight: ways down that no Hessian shows.
+"""Neurons without outgoing weight, and descents that the Hessian does not show.
 
-At a point where neuron i has a zero outgoing weight its incoming vector w is free: the network, and so the loss, is the same
-at every w + δ. With s(δ) = ∂L/∂a_i there, a step -ε s(δ) in the outgoing weight lowers the loss by ε‖s‖² + O(ε²). So a
-critical point with s(δ) ≠ 0 at arbitrarily small δ is no minimum. Where s(δ) = O(|δ|^m) with m ≥ 2, none of this is in the
-Hessian: a non-strict saddle. A split of a minimum at μ = 0 or 1 is the example, with s(δ) ≈ δᵀYδ/(2a) ("few neurons",
-Section 4). Slopes are known to the rounding of the gradient, falls of the loss only to that of the loss: 1e-5 δ² is seen in
-the first long after it is lost in the second.
+At a point where neuron i has a zero outgoing weight, its incoming vector w is free: the network, and so the loss, is
+the same at every w + δ. Let s(δ) = ∂L/∂a_i there. A step -ε s(δ) in the outgoing weight lowers the loss by ε‖s‖² +
+O(ε²). So a critical point with s(δ) ≠ 0 at arbitrarily small δ is not a minimum. If s(δ) = O(|δ|^m) with m ≥ 2, the
+Hessian does not show this, and the point is a non-strict saddle. An example is a split of a minimum at μ = 0 or 1, with
+s(δ) ≈ δᵀYδ/(2a) ("few neurons", Section 4). Slopes are known to the rounding of the gradient, falls of the loss only to
+the rounding of the loss. A slope of 1e-5 δ² is therefore visible at distances where the fall of the loss is not.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class WayDown:
-    """Slopes ‖s‖ in the outgoing weight of `neuron`, the largest met at each of the `radii` |δ|; s ~ |δ|^`order`.
+    """Slopes ‖s‖ in the outgoing weight of `neuron`: the largest found at each of the `radii` |δ|; s ~ |δ|^`order`.
 
-    `clear`: they stand out from rounding and fall like a power, so that there is a way down; otherwise there may be one.
+    `clear`: they stand out from rounding and fall like a power, so there is a way down. Otherwise there may be one.
     """
 
     neuron: int
@@ -39,7 +39,7 @@ class WayDown:
     clear: bool
 
     def describe(self) -> str:
-        """The reasoning in a sentence."""
+        """The reasons in one sentence."""
         told = ", ".join(f"{s:.1e}" for s in self.slopes)
         meaning = (
             "lower losses lie arbitrarily near" if self.clear else "too near to rounding to tell a way down from none"
@@ -51,13 +51,13 @@ class WayDown:
 
 
 def dead_neurons(outgoing: np.ndarray, near: float = SAME) -> list[int]:
-    """Rows of the outgoing weights (n, m) that are zero beside the largest."""
+    """Rows of the outgoing weights (n, m) that are zero relative to the largest."""
     scale = max(float(np.abs(outgoing).max()), 1e-300)
     return [i for i, row in enumerate(outgoing) if np.abs(row).max() <= near * scale]
 
 
 def way_down(around: Surroundings, rounding: float) -> WayDown | None:
-    """A way down beside a critical point through a dead neuron, or None if there is no sign of one.
+    """A way down from a critical point through a dead neuron, or None if there is no sign of one.
 
     **Arguments**
 
@@ -83,7 +83,7 @@ def way_down(around: Surroundings, rounding: float) -> WayDown | None:
         enough = bool(np.all(slopes[:_ENOUGH] > _CLEAR * noise))
         used = np.flatnonzero(slopes > (_CLEAR if enough else 0) * noise)
         order = float(np.polyfit(np.log(np.array(RADII)[used]), np.log(slopes[used]), 1)[0])
-        # Of first order it would be a strict saddle, for the Hessian to tell.
+        # A slope of first order would make a strict saddle, which the Hessian shows.
         clear = enough and order > 1.5
         found = WayDown(neuron, tuple(RADII[i] for i in used), tuple(float(slopes[i]) for i in used), order, clear)
         if clear:

@@ -1,7 +1,7 @@
-"""Where the flow goes from near a point: pushes in both senses of a direction, followed, certified and named.
+"""Where the flow goes from near a point: push both ways along a direction, follow the flow, certify and name its end.
 
-A destination is named by the function reached, not by the weights: parts of split neurons, permutations and signs do not
-matter. Known functions come in a catalogue; new ones are entered as they are met, so that every end has a name.
+A destination is named after its function, not its weights: parts of split neurons, permutations and signs do not
+matter. Known functions are listed in a catalogue. New ones are added when they are found, so that every end has a name.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _PERFECT = 1e-18
 
 @dataclass(frozen=True)
 class Destination:
-    """One push and where it led.
+    """One push and the end of its flow.
 
     - `origin`: the position of its start; `sign`: +1 or -1 along the direction.
     - `parameters`, `loss`, `certificate`: the end; `distance`: how far the flow has moved the parameters.
-    - `name`: of the function reached; `escape`: how it leaves for infinity, if it does.
+    - `name`: of the function reached; `escape`: how the run goes to infinity, if it does.
     """
 
     origin: int
@@ -59,17 +59,17 @@ class Destination:
 
 @dataclass
 class Catalogue:
-    """Names of functions: what is known, and what was met on the way (`new 1`, `new 2`, … in that order).
+    """Names of functions: known ones, and new ones in the order in which they are found (`new 1`, `new 2`, …).
 
-    A symmetry of the task can turn one point into another that computes another function, such as a copy of another teacher.
-    Such points have one loss and one Hessian spectrum, and share a name: `new 1, up to symmetry`.
+    A symmetry of the task can turn one point into another that computes another function, such as a copy of another
+    teacher. Such points have the same loss and the same Hessian spectrum, and share a name: `new 1, up to symmetry`.
     """
 
     task: Task
     known: dict[str, Any] = field(default_factory=dict)
 
     def name(self, parameters: Any, loss: float, prefix: str = "new") -> str:
-        """The name of the function these parameters compute; a new one is entered."""
+        """The name of the function that these parameters compute; a new function is added."""
         if loss - self.task.lower_bound <= _PERFECT * self.task.target_scale:
             return "global minimum"
         allowed = _SAME_FUNCTION * (abs(loss) or self.task.target_scale)
@@ -124,8 +124,8 @@ def follow_pushes(
     **Arguments**
 
     - `points`: networks or flat vectors; `directions`: unit vectors in flat parameters, as from `least_direction`.
-    - `catalogue`: names of functions already known; it is extended by what is met.
-    - `watch(finished, total)` is called as runs end.
+    - `catalogue`: names of known functions; new functions are added to it.
+    - `watch(finished, total)` is called when a run ends.
 
     The result has two destinations for each point: first the push along +, then along -.
     """
@@ -140,7 +140,7 @@ def follow_pushes(
     ]
     pushed = np.stack([np.asarray(task.retract(point, step)) for point, step in pushes])
     ended: dict[int, Trajectory] = {}
-    # One at a time: runs to infinity take twenty times as many steps as the others, and finer quadrature.
+    # One run at a time: runs to infinity take twenty times as many steps as the others, and need finer quadrature.
     for index, trajectory in follow(task, pushed, options, lanes=1):
         ended[index] = trajectory
         if watch is not None:
@@ -165,9 +165,9 @@ def follow_pushes(
 
 
 def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
-    """Where a run that came to rest without a jump was going: Newton's method on the gradient, if it stays next to the end.
+    """The limit of a run that stopped without a jump: Newton's method on the gradient, if it stays next to the end.
 
-    On a line of minima no jump is justified, and the flow leaves errors of 1e-14 / (least curvature) across it.
+    On a line of minima no jump is justified, and the flow leaves errors of 1e-14 / (least curvature) across the line.
     """
     if end.ending in ("polished", "settled"):
         return end.vector, end.loss

@@ -1,4 +1,4 @@
-"""What can be found out about a point, one question after the other: the first answer is the verdict."""
+"""Questions about a point, asked one after another. The first answer is the verdict."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _SLOPE = 8.0
 
 @dataclass(frozen=True)
 class Answer:
-    """A kind, in words why, and what came with it; `flat`: dimension of the flat set, if it is known better than by families."""
+    """A kind, the reason in words, and further evidence; `flat`: dimension of the flat set, if known."""
 
     kind: Kind
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ def runs_away(case: Case) -> Answer | None:
 
 
 def is_lowest(case: Case) -> Answer | None:
-    """The loss is at a lower bound that holds everywhere, to rounding: a global minimum, whatever the derivatives are."""
+    """The loss equals a global lower bound, to rounding: a global minimum, whatever the derivatives are."""
     bound = at_lower_bound(case.around)
     if bound is None or case.inertia[0]:
         return None
@@ -63,7 +63,7 @@ def still_moves(case: Case) -> Answer | None:
 
 
 def sits_on_kink(case: Case) -> Answer | None:
-    """The loss has a kink here, known to the task or seen in the gradient: is there a one-sided way down?"""
+    """The loss has a kink here, known to the task or seen in the gradient. Is there a one-sided way down?"""
     known = case.around.task.kinks(case.around.vector)
     if known or case.around.kinked:
         return on_kink(case.around, known)
@@ -71,7 +71,7 @@ def sits_on_kink(case: Case) -> Answer | None:
 
 
 def on_kink(around: Surroundings, known: list[str]) -> Answer:
-    """The answer at a kink: a way down to one side, or none that was found."""
+    """The answer at a kink: a way down to one side, or none found."""
     words = known or ["the gradient jumps within rounding of the point: the loss has a kink here"]
     falls = one_sided_descent(around)
     if falls is not None:
@@ -83,7 +83,7 @@ def on_kink(around: Surroundings, known: list[str]) -> Answer:
 
 
 def has_no_critical_point(case: Case) -> Answer | None:
-    """Newton's method leads away, or there is a slope without a curvature that could end it."""
+    """Newton's method leads away, or there is a slope along a direction without curvature."""
     if case.astray:
         return Answer("unconverged", (f"everything is small, but no critical point is near: {case.astray}",))
     reach = 0.1 * (1 + float(np.linalg.norm(case.around.vector / case.around.lengths)))
@@ -105,7 +105,7 @@ def has_no_critical_point(case: Case) -> Answer | None:
 
 
 def curves_down(case: Case) -> Answer | None:
-    """A negative eigenvalue."""
+    """There is a negative eigenvalue."""
     index = case.inertia[0]
     if not index:
         return None
@@ -115,7 +115,7 @@ def curves_down(case: Case) -> Answer | None:
 
 
 def curves_up(case: Case) -> Answer | None:
-    """Nothing is zero but what keeps the function the same."""
+    """All zero eigenvalues belong to directions that keep the function."""
     if case.unexplained:
         return None
     above = case.values[case.values > case.spectrum.threshold] * case.around.unit
@@ -125,7 +125,7 @@ def curves_up(case: Case) -> Answer | None:
 
 
 def looks_further(case: Case) -> Answer:
-    """Zero modes without an explanation: dead neurons first, then the loss along them at many scales."""
+    """There are unexplained zero modes: examine dead neurons, then the loss along the zero modes at many scales."""
     around = case.around
     down = way_down(around, case.noise)
     if down is not None and down.clear:

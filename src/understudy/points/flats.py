@@ -1,15 +1,16 @@
-"""Directions along which a two-layer network keeps its function: what explains zero eigenvalues of a Hessian.
+"""Directions along which a two-layer network keeps its function. They explain zero eigenvalues of a Hessian.
 
 - *rescaling* and *rotation*: continuous symmetries of the task (see `Task.symmetry_tangents`).
-- *split line*: students with the same incoming vector share an outgoing weight; moving it from one to the other changes
-  nothing (Simsek et al., "few neurons", Section 2.2). So do students with opposite vectors (odd and even activations)
-  and, for homogeneous activations, with parallel ones.
-- *dead neuron*: with a zero outgoing weight the incoming vector is free. The function stays the same, but the point need
-  not stay critical: only where the outgoing weight feels no force at any incoming vector around is a zero mode explained.
-- *silent neuron*: with σ(0) = 0 and a zero incoming vector the outgoing weight is free.
+- *split line*: students with the same incoming vector share an outgoing weight. Moving weight from one to the other
+  changes nothing (Simsek et al., "few neurons", Section 2.2). The same holds for students with opposite vectors (odd
+  and even activations) and, for homogeneous activations, with parallel ones.
+- *dead neuron*: if the outgoing weight is zero, the incoming vector is free. The function stays the same, but the point
+  need not stay critical. A zero mode is explained only if the gradient in the outgoing weight vanishes at all incoming
+  vectors nearby.
+- *silent neuron*: if σ(0) = 0 and the incoming vector is zero, the outgoing weight is free.
 
-A neuron that is in two of the last three families sits where two flat sets cross; the sum of their tangents is not the
-tangent of anything, so there nothing is explained and the higher-order test decides.
+A neuron that is in two of the last three families sits where two flat sets cross. The sum of their tangent spaces is
+not a tangent space of either set. So nothing is explained there, and the higher-order test decides.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from understudy.tasks.task import Task
 
 @dataclass(frozen=True)
 class FlatFamily:
-    """Tangents (rows, flat parameter vectors) of one family, with what it is in words."""
+    """Tangents (rows, flat parameter vectors) of one family, and its description in words."""
 
     name: str
     detail: str
@@ -42,8 +43,9 @@ def _tangents(task: Task, vector: Array) -> Array:
 def flat_families(around: Surroundings, near: float = SAME, free: list[int] | None = None) -> list[FlatFamily]:
     """Every family of function-preserving directions at this point, crossings left out; tangents are in natural units.
 
-    `near`: relative distance at which weights count as equal. `free`: dead neurons whose incoming vectors are known to be free, at
-    zero loss; where such a set crosses others, it counts as the largest. By default they are looked for.
+    `near`: relative distance up to which weights count as equal. `free`: dead neurons whose incoming vectors are known
+    to be free, at zero loss. Where such a set crosses others, it counts as the largest. By default they are searched
+    for.
     """
     task, vector = around.task, around.vector
     families = []
@@ -109,7 +111,7 @@ def _free_outgoing(neurons: Neurons, i: int) -> FlatFamily:
 
 
 def _stays_critical(around: Surroundings, entries: np.ndarray) -> bool:
-    """Whether the gradient stays as small as it is when the incoming vector of a dead neuron, at `entries`, is moved."""
+    """Whether the gradient stays as small when the incoming vector of a dead neuron (at `entries`) is moved."""
     moved = np.zeros((3, len(around.vector)))
     moved[:, entries] = 0.3 * np.cos(np.arange(3 * len(entries)).reshape(3, -1) * 1.7 + 0.3)
     slopes = np.linalg.norm(around.slopes(moved)[1], axis=1)

@@ -1,4 +1,4 @@
-"""Which runs ended in one point, up to the symmetries of students and teacher."""
+"""Which runs ended at the same point, up to the symmetries of students and teacher."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that ended in one point, up to symmetry: their positions in the result set, the first standing for all."""
+    """Runs that ended at the same point, up to symmetry, by their positions; the first represents all of them."""
 
     kind: str
     label: str
@@ -25,7 +25,7 @@ class Group:
 
 
 def group_runs(runs: Any) -> list[Group]:
-    """Group results by the point they ended in, most frequent first; see `group_ends`."""
+    """Group results by the point at which they ended, most frequent first; see `group_ends`."""
     certificates = [run.certificate for run in runs]
     groups = group_ends(
         [c.kind for c in certificates],
@@ -46,15 +46,15 @@ def group_ends(
     *,
     tolerance: float = 1e-7,
 ) -> list[list[int]]:
-    """Positions of the ends that are one point, most frequent first.
+    """Groups of positions whose ends are the same point, most frequent first.
 
-    Two ends are one if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`): all are
-    invariant under permutations and signs of students and under every symmetry of the teacher, which moves copies from
-    one teacher to another. Along a flat set the spectrum changes; there, and where there is no critical point, verdict,
-    label and loss are what is left. Spectra may be filled up with NaN.
+    Two ends are the same if verdict, label, loss and the whole Hessian spectrum agree (relative `tolerance`). All four
+    are invariant under permutations and signs of students. They are also invariant under every symmetry of the teacher,
+    which moves copies from one teacher to another. Along a flat set the spectrum changes. There, and where there is no
+    critical point, only verdict, label and loss are compared. Spectra may be padded with NaN.
 
-    Losses that differ by rounding are equal: by 16 roundings of the largest eigenvalue, which has the size of the terms that
-    losses are sums of.
+    Losses that differ only by rounding are equal. The limit is 16 roundings of the largest eigenvalue, which has the
+    size of the terms in the loss.
     """
     largest = [float(np.nanmax(np.abs(x), initial=0.0)) for x in spectra]
     rounding = [16 * float(np.finfo(float).eps) * x for x in largest]

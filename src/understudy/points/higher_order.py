@@ -1,10 +1,11 @@
-"""What the Hessian leaves open: the loss along its zero directions at many scales, with everything else relaxed.
+"""Where the Hessian does not decide: the loss along its zero directions at many scales, with all others relaxed.
 
 At a critical point with Hessian H ⪰ 0 split the space into the null space Z of H and its complement Y. For small z ∈ Z
 there is one y(z) = O(|z|²) with ∇_Y L(θ + z + y) = 0, and θ is a minimum of L if and only if 0 is one of
-ψ(z) = L(θ + z + y(z)) - L(θ) (splitting lemma). The slope dψ/dr = u·∇L along z = r u is known to the rounding of the gradient, which
-near a critical point is far below that of the loss. What decides is its sign at the smallest distances at which it can be told from
-rounding; so it is computed at distances down to where rounding drowns everything, in the directions in which ψ is lowest.
+ψ(z) = L(θ + z + y(z)) - L(θ) (splitting lemma). The slope dψ/dr = u·∇L along z = r u is known to the rounding of the
+gradient, which near a critical point is far below that of the loss. The sign of the slope decides, at the smallest
+distances at which the slope can be distinguished from rounding. So it is computed down to distances at which rounding
+dominates, in the directions in which ψ is lowest.
 """
 
 from dataclasses import dataclass
@@ -51,7 +52,10 @@ _LEVEL = 1e-5
 
 @dataclass(frozen=True)
 class Scan:
-    """Slopes dψ/dr along one direction, from the smallest distance outward; `noise`: their rounding; NaN where y(z) was not found."""
+    """Slopes dψ/dr along one direction, from the smallest distance outward; NaN where y(z) was not found.
+
+    `noise`: the rounding of the slopes.
+    """
 
     direction: np.ndarray
     radii: np.ndarray
@@ -60,13 +64,13 @@ class Scan:
 
     @property
     def clear(self) -> np.ndarray:
-        """-1, 0 or 1: the sign of each slope where it can be told from rounding."""
+        """The sign (-1 or 1) of each slope that can be distinguished from rounding; 0 for the others."""
         told = np.isfinite(self.slopes) & (np.abs(self.slopes) > _CLEAR * self.noise)
         return np.where(told, np.sign(np.nan_to_num(self.slopes)), 0).astype(int)
 
     @property
     def start(self) -> int | None:
-        """Position of the smallest radius from which on slopes are clear and of one sign on three neighbouring ones."""
+        """Position of the smallest radius at which three consecutive slopes are clear and have the same sign."""
         signs = self.clear
         for i in range(len(signs) - _ENOUGH + 1):
             if signs[i] and np.all(signs[i : i + _ENOUGH] == signs[i]):
@@ -75,7 +79,7 @@ class Scan:
 
     @property
     def resolved(self) -> float:
-        """The distance there, or inf."""
+        """The radius at `start`, or inf."""
         return float("inf") if self.start is None else float(self.radii[self.start])
 
     @property
@@ -85,7 +89,7 @@ class Scan:
 
     @property
     def order(self) -> float:
-        """Exponent of ψ in the distance where its slope begins to be clear (3 for a cubic descent)."""
+        """Exponent of ψ in the distance, where its slope begins to be clear (3 for a cubic descent)."""
         if self.start is None:
             return float("nan")
         part = slice(self.start, self.start + _ENOUGH)
@@ -93,7 +97,7 @@ class Scan:
 
     @property
     def steady(self) -> bool:
-        """Whether the exponent there is not about to change: it does not grow toward smaller distances."""
+        """Whether the exponent there is stable: it does not grow towards smaller distances."""
         if self.start is None:
             return False
         part = slice(self.start, self.start + _ENOUGH)
@@ -105,14 +109,15 @@ class Scan:
 class HigherOrder:
     """Evidence along `dimension` zero directions.
 
-    - `radii`: the distances looked at, from the smallest; `slopes`: dψ/dr at each in the direction that decided, `noise` their
-      rounding; `resolved`: the distance from which on they can be told from rounding (inf if they nowhere can).
+    - `radii`: the distances examined, from the smallest; `slopes`: dψ/dr at each, in the direction that decided;
+      `noise`: their rounding; `resolved`: the least distance at which they can be distinguished from rounding (inf if
+      nowhere).
     - `order`: exponent of ψ in the distance there (3 for a cubic descent); `direction`: in the parameters, of length 1.
-    - `finding`: `descends` (in some direction the loss falls from the smallest distance on at which its slope can be told from
-      rounding), `rises` (in every direction looked at it rises so), `flat` (it nowhere can be told from rounding), `level` (flat in
-      some directions, rising in the others), `undecided` (anything else, with the `reason`).
-    - `flat`: dimension of the set on which nothing changes; `drop`: a fall of the loss that would have been seen at
-      every distance.
+    - `finding`: `descends` (in some direction the loss falls from the least resolved distance on), `rises` (in every
+      examined direction it rises in this way), `flat` (its slope can nowhere be distinguished from rounding), `level`
+      (flat in some directions, rising in the others), `undecided` (anything else, with the `reason`).
+    - `flat`: dimension of the set on which the loss does not change; `drop`: a fall of the loss that would have been
+      seen at every distance.
     """
 
     dimension: int
@@ -151,7 +156,7 @@ def examine(
     **Arguments**
 
     - `values`, `vectors`: the dense spectrum at the point.
-    - `skip`: tangents (rows) of continuous symmetries: nothing changes along them, at any point.
+    - `skip`: tangents (rows) of continuous symmetries, along which nothing changes at any point.
     - `largest`: the largest distance; the loss must be smooth within it.
     """
     around = around.prepared(2 * min(largest, 1.0))
@@ -186,7 +191,7 @@ class _Relaxation:
         self.floor = 8 * around.rounding.gradient + float(np.linalg.norm(around.gradient))
 
     def curvature(self, direction: np.ndarray) -> float:
-        """uᵀHu along a direction of the null space, or 0 if it is less than the last digit of H, or than rounding of the point."""
+        """uᵀHu along a direction of the null space, or 0 if below the last digit of H or rounding of the point."""
         u = self.null @ direction
         long = u.astype(np.longdouble)
         found = float(long @ (self.around.hessian.astype(np.longdouble) @ long))
@@ -196,7 +201,7 @@ class _Relaxation:
         return found if abs(found) > limit else 0.0
 
     def faint(self, radius: float) -> float:
-        """A slope that is rounding at this distance, as seen along the first direction of the null space."""
+        """The size of slopes that are only rounding at this distance, from the first direction of the null space."""
         noise = self.slopes(np.eye(self.null.shape[1])[:1], np.array([radius]))[1][0]
         return float(noise) if np.isfinite(noise) else 0.0
 
@@ -250,7 +255,7 @@ class _Relaxation:
     def _find_lost(
         self, start: np.ndarray, radii: np.ndarray, offsets: np.ndarray, gradients: np.ndarray, allowed: np.ndarray
     ) -> None:
-        """Newton's method, with the Hessian there, for y(z) where relaxation was too slow; offsets and gradients are changed.
+        """Newton's method for y(z), with the Hessian there, where relaxation was too slow; changes the arrays in place.
 
         It starts at four times the y(z) of half the distance, which comes before in the lists.
         """
@@ -274,7 +279,7 @@ class _Relaxation:
         slopes, noise = self.slopes(pairs, np.tile(radii, len(directions)))
         shape = (len(directions), len(radii))
         slopes, noise = slopes.reshape(shape), noise.reshape(shape)
-        # Beyond a distance at which y(z) is lost, what is found may belong to another valley.
+        # Beyond a distance at which y(z) was not found, later results may belong to another valley.
         beyond = np.cumsum(np.isnan(slopes), axis=1) > 0
         slopes, noise = np.where(beyond, np.nan, slopes), np.where(beyond, np.inf, noise)
         return [Scan(d, radii, s, n) for d, s, n in zip(directions, slopes, noise, strict=True)]
@@ -297,7 +302,7 @@ def _candidates(relaxation: _Relaxation, radii: np.ndarray) -> np.ndarray:
         ended, slopes = _descend(relaxation, trial, float(radius))
         if not np.any(np.abs(slopes[np.isfinite(slopes)]) > relaxation.faint(float(radius))):
             if np.isfinite(slopes).any():
-                break  # at this distance and below everything is rounding
+                break  # at this distance and below, all slopes are rounding
             continue
         order = np.argsort(np.where(np.isfinite(slopes), slopes, np.inf))
         best = _distinct(ended[order])[:_BEST]
@@ -315,7 +320,7 @@ def _distinct(directions: np.ndarray, apart: float = 1e-4) -> np.ndarray:
 
 
 def _descend(relaxation: _Relaxation, directions: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where descents of ψ on the sphere end, and dψ/dr there."""
+    """The ends of descents of ψ on the sphere, and dψ/dr there."""
     radii = np.full(len(directions), radius)
     best, lowest = directions, np.full(len(directions), np.inf)
     for turn in range(_TURNS):
@@ -396,7 +401,7 @@ def _judge(relaxation: _Relaxation, scans: list[Scan], radii: np.ndarray) -> Hig
 
 
 def _one_sided(scan: Scan, scans: list[Scan]) -> bool:
-    """Whether the loss is level in this direction and clearly not in the opposite one."""
+    """Whether the loss is level in this direction but clearly not in the opposite one."""
     for other in scans:
         if float(other.direction @ scan.direction) < -1 + 1e-6 and other.start is not None and scan.start is None:
             only = (other.clear != 0) & (scan.clear == 0)
@@ -419,5 +424,5 @@ def _flat_dimension(relaxation: _Relaxation, level: list[Scan], steepest: np.nda
 
 
 def _nearly_level(scan: Scan, steepest: np.ndarray) -> bool:
-    """Whether slopes in this direction are zero, or close to it beside the steepest."""
+    """Whether slopes in this direction are zero, or close to zero relative to the steepest."""
     return scan.start is None or bool(scan.slopes[scan.start + 1] <= _LEVEL * steepest[scan.start + 1])

@@ -4,10 +4,10 @@ Two neurons (w + δ/2, A/2 + M) and (w - δ/2, A/2 - M) with M → ∞, δ → 0
 
 A σ(w·x) + (b·x) σ'(w·x):
 
-the neuron with the sum of both outgoing weights, and a *tangent* of it. The limit is no network of the same kind, but it is
-a point of an ordinary problem: the smaller network with one more vector b. If b = 0 there, it is the smaller network itself.
-Near it the loss is L_∞ + C/M² (odd orders vanish: exchanging the two neurons is M → -M, δ → -δ), and M, half of the difference
-of two weights, moves by dM/dt = -½ ∂L/∂M = C/M³, so that M ~ t^¼.
+the neuron with the sum of both outgoing weights, and a *tangent* of it. The limit is not a network of the same kind,
+but a point of an ordinary problem: the smaller network with one more vector b. If b = 0, it is the smaller network
+itself. Near it the loss is L_∞ + C/M². (Odd orders vanish, because exchanging the two neurons maps M → -M, δ → -δ.) M
+is half of the difference of two weights and moves by dM/dt = -½ ∂L/∂M = C/M³, so that M ~ t^¼.
 """
 
 from dataclasses import dataclass, field
@@ -46,15 +46,15 @@ class Tangent(eqx.Module):
 
 @dataclass(frozen=True)
 class Escape:
-    """How a run leaves for infinity.
+    """How a run goes to infinity.
 
     - `pairs`: neurons whose outgoing weights grow with opposite signs while their incoming vectors approach each other;
       `lengthening`: neurons whose incoming vectors grow.
-    - `exponent`: M ~ (t - t_0)^exponent in the last kept decade, M the growing weights (¼ is what theory gives for pairs).
+    - `exponent`: the growing weights M follow M ~ (t - t_0)^exponent in the last kept decade (theory: ¼ for pairs).
     - `smaller`: the network with each pair joined; `tangents`: |b| of each pair now.
     - `limit`, `limit_loss`, `limit_certificate`: the critical point of the smaller network with tangents that the run
       approaches, where it could be found.
-    - `words`: all that in a sentence.
+    - `words`: a summary in one sentence.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -71,7 +71,7 @@ class Escape:
 def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) -> Escape:
     """Which neurons pair up, at what rate, and toward which point of a smaller network with tangents.
 
-    For two-layer networks of one output; otherwise only the rate is told.
+    This is known for two-layer networks with one output. For other networks only the rate is returned.
     """
     here = task.neurons(trajectory.vector)
     if here is None or here.trained_outputs != 1:
@@ -104,8 +104,9 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
 def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> float:
     """p of M ~ (t - t_0)^p from the last decade, whatever the origin of time t_0.
 
-    M^(1/p) is then linear in t: p is the number for which its mean slopes over the two halves (in log t) of the last decade
-    agree. The plain slope of log M against log t is far below p until M has outgrown what it was at the start.
+    M^(1/p) is then linear in t. So p is the number for which the mean slopes of M^(1/p) over the two halves (in log t)
+    of the last decade agree. The plain slope of log M against log t is far below p until M is much larger than at the
+    start.
     """
     chosen = np.flatnonzero(times >= times[-1] / 10.001)
     if len(chosen) < 3:
@@ -139,7 +140,7 @@ def _pairs(w: np.ndarray, a: np.ndarray, growing: list[int]) -> tuple[tuple[int,
 
 
 def _joined(w: np.ndarray, a: np.ndarray, pairs: tuple[tuple[int, int], ...]) -> tuple[TwoLayer, Tangent]:
-    """Each pair as one neuron at its middle, and the tangent b = ½(a_i - a_j)(w_i - w_j) beside it."""
+    """Each pair as one neuron at its midpoint, with the tangent b = ½(a_i - a_j)(w_i - w_j)."""
     partner = {i: j for i, j in pairs}
     absorbed = {j for _, j in pairs}
     rows: list[np.ndarray] = []
@@ -161,7 +162,7 @@ def _joined(w: np.ndarray, a: np.ndarray, pairs: tuple[tuple[int, int], ...]) ->
 
 
 def _limit(problem: Task, start: Tangent) -> tuple[Tangent | None, float, Certificate | None]:
-    """The critical point of the smaller network with tangents next to where the run is."""
+    """The critical point of the smaller network with tangents that is next to the end of the run."""
     vector = problem.flatten(start)
     end, residual = nearest_critical(problem, vector, steps=150)
     near = np.linalg.norm(end - np.asarray(vector)) < 0.2 * (1 + np.linalg.norm(np.asarray(vector)))

@@ -1,4 +1,4 @@
-"""Where a loss has no derivative: is there a way down to one side?"""
+"""One-sided descent at points where a loss has no derivative."""
 
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ class Fall(NamedTuple):
 def one_sided_descent(around: Surroundings) -> Fall | None:
     """A direction along which the loss falls linearly from a kink, or None if none was found.
 
-    Tried are random directions, and the steepest descents of the smooth pieces met there. A direction counts if the loss falls along
-    it at once (the slope a millionth away) and all the way to there.
+    Random directions are tried, and the steepest descents of the smooth pieces found there. A direction counts if the
+    loss falls along it from the start (by the slope a millionth away) and all the way to that point.
     """
     size = len(around.vector)
     tried = np.random.default_rng(0).normal(size=(_DIRECTIONS, size))

@@ -22,7 +22,7 @@ def lowest_eigenpairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The `count` lowest eigenvalues (ascending) and eigenvectors (columns), by Lanczos (ARPACK) on Hessian products.
 
-    Where automatic differentiation of a kinked loss gives no number, products are central differences of the gradient.
+    Where automatic differentiation of a kinked loss gives NaN, products are central differences of the gradient.
     """
     theta = jnp.asarray(vector, float)
     task = task.prepared(theta)

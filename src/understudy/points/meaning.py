@@ -9,7 +9,7 @@ from understudy.tasks.task import Task
 
 
 def structure(task: Task, parameters: Any) -> Structure:
-    """What a point of any task is made of: its label, its neurons, its partition; see `Structure`.
+    """The structure of a point of any task: its label, its neurons, its partition; see `Structure`.
 
     >>> import understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2), width=2)

@@ -1,15 +1,17 @@
-"""What a point on kinks of the loss is: slopes that balance it, and the curvature that is left.
+"""Certify a point on kinks of the loss: slopes that balance it, and the curvature along the kinks.
 
-Let the loss be smooth but for |z_j|, and let A be the z that are zero at a point. With slopes s_j in [-1, 1] for them, let
-G(θ, s) be the loss with |z_j| replaced by s_j z_j, f_j = ∂L/∂|z_j|, J the Jacobian of the z in A and H the Hessian of G. If
+Let the loss be smooth except for |z_j|, and let A be the set of z that are zero at a point. With slopes s_j in [-1, 1]
+for them, let G(θ, s) be the loss with |z_j| replaced by s_j z_j, f_j = ∂L/∂|z_j|, J the Jacobian of the z in A and H
+the Hessian of G. If
 
 - ∇_θ G(θ, s) = 0,  f_j > 0 and |s_j| < 1 for every j in A, then the one-sided derivative of the loss along d is
   Σ_j f_j (|J_j d| - s_j J_j d) ≥ 0, and zero only if J d = 0;
 - dᵀHd > 0 for every d ≠ 0 with J d = 0, except along continuous symmetries of the loss,
 
-then the point is a local minimum, strict up to these symmetries (sufficient conditions of second order with strict complementarity; in deeper layers
-the J_j d are those with the slopes s below them, which agree where J d = 0). A negative curvature dᵀHd < 0 with J d = 0 shows
-a way down if J has full rank, because then a curve through the point keeps the z in A at zero.
+then the point is a local minimum, strict up to these symmetries (sufficient conditions of second order with strict
+complementarity; in deeper layers the J_j d are those with the slopes s below them, which agree where J d = 0). A
+negative curvature dᵀHd < 0 with J d = 0 shows a way down if J has full rank, because then a curve through the point
+keeps the z in A at zero.
 """
 
 from dataclasses import dataclass
@@ -40,8 +42,8 @@ class OnKinks:
 
     - `kind`: `"minimum"`, `"strict saddle"`, `"undecided"`, or `"not stationary"`.
     - `residual`: ‖∇_θ G(θ, s)‖ with the best slopes s; `margin`: the least 1 - |s_j|; `pinned`: how many z are zero.
-    - `eigenvalues`: curvatures along directions that keep these z at zero, ascending; `threshold` for them; `flat`: how many
-      of them are zero because of a continuous symmetry.
+    - `eigenvalues`: curvatures along directions that keep these z at zero, ascending; `threshold` for them; `flat`: how
+      many of them are zero because of a continuous symmetry.
     - `words`: the reasoning.
     """
 
@@ -73,7 +75,7 @@ def _second(task: Task, vector: Array, gates: Array) -> tuple[Array, Array]:
 
 
 def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
-    """Slopes, forces and curvatures at a point where some z are zero, and what follows from them."""
+    """Slopes, forces and curvatures at a point where some z are zero, and the verdict that follows from them."""
     point = jnp.asarray(vector)
     hidden = np.asarray(task.hidden_values(point))
     pinned = np.abs(hidden) <= ON_KINK * max(float(np.abs(hidden).max(initial=0.0)), 1e-300)
@@ -136,7 +138,7 @@ def _one_sided(rows: np.ndarray, force: np.ndarray, slopes: np.ndarray) -> float
 def _balance(
     task: Task, point: Array, gates: np.ndarray, pinned: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes of the pinned z that make ∇_θ G as small as can be, as far inside [-1, 1] as can be, with ∇_θ G and forces."""
+    """Slopes of the pinned z that minimise ∇_θ G and lie as far inside [-1, 1] as possible, with ∇_θ G and forces."""
     gates = gates.copy()
     for _ in range(_ROUNDS):
         gradient, force, rates = (np.asarray(x) for x in _gated(task, point, jnp.asarray(gates)))
@@ -155,7 +157,7 @@ def _balance(
 
 
 def _centred(columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Of all slopes that give the same gradient, those farthest inside [-1, 1]; and unbounded refinement where inside."""
+    """Of all slopes that give the same gradient, those farthest inside [-1, 1]; refined without bounds where inside."""
     _, singular, right = np.linalg.svd(columns, full_matrices=True)
     free = right[int(np.sum(singular > 1e-10 * singular.max())) :].T
     if free.shape[1] == 0:

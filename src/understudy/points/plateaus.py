@@ -1,4 +1,4 @@
-"""Where a run lingers: stretches of slow motion between faster ones, and the critical points behind them."""
+"""Plateaus of a run: periods of slow motion between faster ones, and the critical points behind them."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from understudy.tasks.task import Task
 
 @dataclass(frozen=True)
 class Plateau:
-    """A stretch of slow motion: it is slowest at `time`, and within `rise` of that speed from `begin` to `end`.
+    """A period of slow motion. It is slowest at `time`, and within a factor `rise` of that speed from `begin` to `end`.
 
     `gradient_norm`, `loss`, `vector`: at the slowest kept moment. `critical`: the critical point Newton's method finds
     from there, `residual` its gradient norm, `distance` how far (in flat parameters) the run passed by it.
@@ -40,11 +40,11 @@ class Plateau:
 def find_plateaus(task: Task, trajectory: Trajectory, *, rise: float = 10.0, floor: float = 1e-6) -> list[Plateau]:
     """The plateaus of a run, in order of time, from its snapshots.
 
-    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after it by a
-    factor `rise` at least, i.e. a minimum of log speed with prominence log(rise); how a run ends is none, because nothing
-    faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. What happens between two snapshots
-    is seen by the loss: it fell by no more than the highest speed times the distance. Plateaus shorter than the spacing of
-    the snapshots are not seen.
+    A plateau is a local minimum of the speed (the gradient norm) that lies below the highest speeds before and after it
+    by a factor of at least `rise`. That is, log speed has a minimum with prominence log(rise). The end of a run is not
+    a plateau, because nothing faster follows. Speeds below `floor`, about the flow's own tolerance, count as equal. The
+    loss shows what happens between two snapshots: it fell by at most the highest speed times the distance. Plateaus
+    shorter than the spacing of the snapshots are not seen.
     """
     if len(trajectory.times) < 3:
         return []
@@ -95,8 +95,8 @@ def _speeds(task: Task, points: Float[Array, "times P"]) -> tuple[Array, Array]:
 def nearest_critical(task: Task, vector: Float[Array, " P"] | np.ndarray, steps: int = 120) -> tuple[np.ndarray, float]:
     """A critical point of any kind near a point, by Newton's method on the gradient, and its gradient norm.
 
-    Steps are least-squares ones, at most 0.1 long, so that saddles attract like minima and degenerate points do too
-    (there the distance falls by a third a step, not quadratically).
+    Steps are least-squares steps of length at most 0.1. So saddles and degenerate points attract like minima do. (At
+    degenerate points the distance falls by a third per step, not quadratically.)
     """
     end, norm = _newton(task, jnp.asarray(vector), steps)
     return np.asarray(end), float(norm)
@@ -111,7 +111,7 @@ def _newton(task: Task, vector: Array, steps: int) -> tuple[Array, Array]:
         norm = jnp.linalg.norm(gradient)
         best, least = jnp.where(norm < least, point, best), jnp.minimum(norm, least)
         values, vectors = jnp.linalg.eigh(hessian)
-        # Directions softer than this are flat to rounding: a step along them would follow noise.
+        # Directions softer than this are flat to rounding. A step along them would follow noise.
         soft = jnp.abs(values) <= 1e-13 * jnp.max(jnp.abs(values))
         step = -vectors @ jnp.where(soft, 0.0, vectors.T @ gradient / jnp.where(soft, 1.0, values))
         length = jnp.linalg.norm(step)

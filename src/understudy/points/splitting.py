@@ -1,15 +1,16 @@
-r"""What splitting a neuron makes of a critical point: minimum, strict saddle, or neither.
+r"""What a critical point becomes when a neuron is split: a minimum, a strict saddle, or neither.
 
-Let θ be critical and neuron j, with incoming vector w and outgoing weights a, be split into parts (w, μa) and (w, (1-μ)a).
-The Hessian there is congruent to the direct sum of the Hessian at θ and of
+Let θ be critical and neuron j, with incoming vector w and outgoing weights a, be split into parts (w, μa) and (w,
+(1-μ)a). The Hessian there is congruent to the direct sum of the Hessian at θ and of
 
 [[μ(1-μ) Y, -V], [-Vᵀ, 0]],  Y = ⟨σ''(w·x) xxᵀ a·c'⟩,  V = ⟨σ'(w·x) x c'ᵀ⟩      ("few neurons", Theorem 4.1, Eq. 18-19),
 
-so the inertia of both together is that of the split point (Sylvester). Va = ∂L/∂w = 0, hence V = 0 for one output. For a
-hidden layer of a deep network x is what the layer receives, with a 1 for the bias, and c' the derivative of the cost by
-what the next layer receives. The congruence also removes the blocks between the split neuron and the others, which Eq. 100
-prints as zero and which are not: the parts couple to any third neuron in the ratio μ : 1-μ (incoming) and equally
-(outgoing), and the new coordinates (1-μ)δw_1 - μδw_2 and δa_2 - δa_1 take just these combinations to zero.
+so the inertia of both together is that of the split point (Sylvester). Va = ∂L/∂w = 0, hence V = 0 for one output. For
+a hidden layer of a deep network x is the input of the layer, with a 1 for the bias, and c' is the derivative of the
+cost by the input of the next layer. The congruence also removes the blocks between the split neuron and the others.
+(Eq. 100 prints these blocks as zero, but they are not.) The parts couple to any third neuron in the ratio μ : 1-μ
+(incoming) and equally (outgoing), and the new coordinates (1-μ)δw_1 - μδw_2 and δa_2 - δa_1 make exactly these
+combinations vanish.
 """
 
 import math
@@ -32,7 +33,7 @@ class Inertia(NamedTuple):
     positive: int
 
     def plus(self, other: "Inertia") -> "Inertia":
-        """Of the direct sum."""
+        """The inertia of the direct sum."""
         return Inertia(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -58,7 +59,7 @@ class SplitMatrices:
 
     @property
     def threshold(self) -> float:
-        """Zero to rounding: 1e-9 of the largest entry, V being known to the gradient norm of the point."""
+        """Eigenvalues of at most this size are zero: 1e-9 of the largest entry, as V has the error of the gradient."""
         return 1e-9 * max(float(np.abs(self.curvature).max()), float(np.abs(self.coupling).max()), 1e-300)
 
     @property
@@ -94,7 +95,8 @@ def mixing(mu: np.ndarray | float) -> np.ndarray:
 
 
 def expected_kind(scenario: Scenario, mu: float) -> Literal["minimum", "strict saddle", "non-strict saddle"] | None:
-    """What splitting a neuron of a minimum with a nonsingular Hessian gives at μ, one output ("few neurons", Section 4).
+    """What splitting a neuron of a minimum with a nonsingular Hessian gives at μ, one output ("few neurons", Section
+    4).
 
     At μ = 0 and 1 the added block vanishes, but strict saddles lie arbitrarily near on the line: a non-strict saddle.
     """
@@ -116,7 +118,7 @@ def inertia_of(matrix: np.ndarray, threshold: float) -> Inertia:
 
 
 def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) -> SplitMatrices:
-    """Y and V of one neuron, from the task's own expectations (no Hessian of the wider network is needed).
+    """Y and V of one neuron, from the task's own expectations, without the Hessian of the wider network.
 
     **Arguments**
 
@@ -136,11 +138,13 @@ def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) 
 def descent_beside(
     task: Task, line: Callable[[float], Any], mu: float, steps: Sequence[float] = (0.2, 0.1, 0.05, 0.025)
 ) -> list[float]:
-    """How far the loss falls within shrinking distances of the split point at μ, by way of its neighbours on the line.
+    """How far the loss falls within shrinking distances of the split point at μ, starting from its neighbours on the
+    line.
 
     The loss is constant along the line `line(μ)`; at μ ± step the point is pushed along ± its least eigenvector, by
-    step × 10^(-i/2), i = 0 … 8. One number a step: the largest fall of all pushes. Positive for every step, it shows that the point is no minimum, however
-    flat its Hessian: the argument of "few neurons", Section 4, for μ = 0 and 1.
+    step × 10^(-i/2), i = 0 … 8. The result has one number per step: the largest fall of all pushes. If it is positive
+    for every step, the point is not a minimum, however flat its Hessian is. This is the argument of "few neurons",
+    Section 4, for μ = 0 and 1.
     """
     base = float(task.loss(line(mu)))
     falls = []
@@ -176,8 +180,8 @@ def lower_bound(at_minus_one: np.ndarray, at_zero: np.ndarray, at_one: np.ndarra
     """Lemma D.2's bound ("few neurons", App. D.2.1) from the Hessians at the splits μ = -1, 0, 1.
 
     The Hessian is a quadratic polynomial in μ, so three of its values give M_0, M_1 and M_2 exactly, the blocks between
-    the split neuron and the others included. It needs M_2 ⪰ 0, i.e. a cost convex in the prediction;
-    `least_quadratic` tells.
+    the split neuron and the others included. It needs M_2 ⪰ 0, i.e. a cost convex in the prediction; `least_quadratic`
+    shows whether this holds.
     """
     quadratic = (at_one + at_minus_one) / 2 - at_zero
     linear = (at_one - at_minus_one) / 2
@@ -188,7 +192,8 @@ def lower_bound(at_minus_one: np.ndarray, at_zero: np.ndarray, at_one: np.ndarra
 def zeros_of_coupling(coupling: np.ndarray, threshold: float) -> int:
     """Exact number of zero eigenvalues of [[0, V], [Vᵀ, 0]], V (q, m): q - m + 2 dim Null(V).
 
-    The nonzero ones are ± the singular values of V. Lemma D.2 gives this for dim Null(V) = 1 and a lower bound otherwise.
+    The nonzero ones are ± the singular values of V. Lemma D.2 gives this for dim Null(V) = 1 and a lower bound
+    otherwise.
     """
     q, m = coupling.shape
     rank = int(np.sum(np.linalg.svd(coupling, compute_uv=False) > threshold))

@@ -1,7 +1,8 @@
-"""A loss around a point, in natural units, with the rounding of its numbers measured there.
+"""A loss around a point, in natural units, with its rounding measured there.
 
-Natural units: θ = θ_0 + D φ with one length for each array of parameters (its own size at the point, or what the task says), and
-the loss divided by a unit. Both are powers of two, so that changing units costs no digits; they are 1 where sizes are ordinary.
+In natural units θ = θ_0 + D φ, with one length for each array of parameters (its own size at the point, or a length
+from the task), and the loss is divided by a unit. Both are powers of two, so that changing units loses no digits. They
+are 1 where sizes are ordinary.
 """
 
 import copy
@@ -48,8 +49,8 @@ def _slopes(task: Task, vectors: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Rounding:
-    """Rounding errors at a point, estimated from what perturbations by rounding change: of the loss, of the gradient's norm and
-    of the Hessian's eigenvalues, in the units of the task."""
+    """Rounding errors at a point, estimated from what perturbations by rounding change: of the loss, of the gradient's
+    norm and of the Hessian's eigenvalues, in the units of the task."""
 
     loss: float
     gradient: float
@@ -59,9 +60,9 @@ class Rounding:
 class Surroundings:
     """`task` around `vector`: `evaluate` and `slopes` at offsets φ, and the numbers at the point itself.
 
-    `lengths` D and `unit`: see above; `loss`, `gradient`, `hessian`: at the point, in natural units, `finite` if they are; `size`: of
-    the Hessian here or, where it is small, a little aside; `jitter`: two offsets of the size of rounding, `losses`, `gradients`,
-    `hessians`: what they change; `kinked`: whether the gradient jumps within them.
+    `lengths` D and `unit`: see above; `loss`, `gradient`, `hessian`: at the point, in natural units, `finite` if they
+    are; `size`: of the Hessian here or, where it is small, a little aside; `jitter`: two offsets of the size of
+    rounding, `losses`, `gradients`, `hessians`: what they change; `kinked`: whether the gradient jumps within them.
     """
 
     def __init__(self, task: Task, vector: np.ndarray):
@@ -71,7 +72,7 @@ class Surroundings:
         self.kinked = False
         loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
         if np.any(self.lengths < 1) and np.linalg.norm(gradient) > _SMALL * np.linalg.norm(hessian):
-            # Small parameters beside a slope that is not: a point near zero, and no sign that units are small.
+            # Small parameters with a slope that is not small: the point is near zero, but the units need not be small.
             self.lengths = np.maximum(self.lengths, 1.0)
             loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
         self.finite = bool(np.isfinite(loss) and np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian)))
@@ -99,7 +100,7 @@ class Surroundings:
 
     @cached_property
     def rounding(self) -> Rounding:
-        """What is rounding in the loss, the gradient and the Hessian here, in natural units; NaN where there are none."""
+        """The rounding of the loss, the gradient and the Hessian here, in natural units; NaN if they do not exist."""
         if not self.finite:
             return Rounding(16 * EPS * abs(self.loss), float("nan"), float("nan"))
         return Rounding(
@@ -121,7 +122,7 @@ class Surroundings:
         return np.ones(count) if neurons is None else self.lengths[neurons.layout[:, 0]]
 
     def prepared(self, reach: float) -> "Surroundings":
-        """The same with a task that is accurate up to this distance (in natural units), too."""
+        """The same surroundings, with a task that is accurate up to this distance (in natural units)."""
         task = self.task.prepared(jnp.asarray(self.vector + reach * self.lengths * np.sign(self.vector)))
         if task is self.task:
             return self
@@ -155,7 +156,7 @@ class Surroundings:
 
 
 def power_of_two(size: float) -> float:
-    """The power of two next to a size; 1 for ordinary sizes, and where there is none.
+    """The power of two nearest to a size; 1 for ordinary sizes and for zero.
 
     >>> power_of_two(3.0), power_of_two(1000.0), power_of_two(0.0)
     (1.0, 1024.0, 1.0)
@@ -166,7 +167,7 @@ def power_of_two(size: float) -> float:
 
 
 def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
-    """One length for each parameter: what the task knows, or the size of the array of parameters it belongs to."""
+    """One length for each parameter: from the task if it knows one, otherwise the size of the parameter's array."""
     known = task.natural_lengths(vector)
     if known is not None:
         sizes, place = np.unique(known, return_inverse=True)

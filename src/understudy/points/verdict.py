@@ -14,26 +14,28 @@ Kind = Literal["minimum", "strict saddle", "non-strict saddle", "undecided", "di
 
 @dataclass(frozen=True)
 class Certificate:
-    """The verdict on a point, with the numbers behind it and the scales at which they were seen.
+    """The verdict on a point, with the numbers behind it and the scales that were examined.
 
-    - `kind`: `"minimum"` (also a flat one), `"strict saddle"` (the Hessian has a negative eigenvalue), `"non-strict saddle"` (the
-      loss falls, but only at third or higher order), `"undecided"` (critical, but double precision or the test cannot tell its
-      nature), `"diverging"` (the run goes to infinity), `"unconverged"` (no critical point is near).
+    - `kind`: `"minimum"` (flat minima included), `"strict saddle"` (the Hessian has a negative eigenvalue),
+      `"non-strict saddle"` (the loss falls, but only at third or higher order), `"undecided"` (critical, but double
+      precision or the test does not decide the kind), `"diverging"` (the run goes to infinity), `"unconverged"` (no
+      critical point is near).
     - `gradient_norm`, `newton_decrement` (√(gᵀH⁺g), an estimate of √(2 × excess loss)).
-    - `distance`: an exact critical point lies within about this distance (Newton's step, and what Newton's method travelled to it).
-    - `eigenvalues`: ascending, with `multiplicities` (directions orthogonal to all neurons come in bundles);
-      `least_eigenvalue` is the first. `threshold`: |eigenvalue| at or below which it may be zero; `index`, `zeros`, `positives`:
-      the inertia.
-    - `rounding`: of loss, gradient and Hessian at this point, measured.
-    - `explained`: zero modes along which the function stays the same; `unexplained`: the others. `flat_dimension`: dimension of
-      the set of equally good points around a minimum.
-    - `radii`: the smallest and the largest distance at which the loss was looked at along zero modes; empty where the Hessian or a
-      lower bound of the loss decides. `drop`: the smallest fall of the loss that would have been seen.
+    - `distance`: an exact critical point lies within about this distance (Newton's step, and the distance that Newton's
+      method travelled).
+    - `eigenvalues`: ascending, with `multiplicities` (directions orthogonal to all neurons share eigenvalues);
+      `least_eigenvalue` is the first. `threshold`: eigenvalues of at most this size may be zero; `index`, `zeros`,
+      `positives`: the inertia.
+    - `rounding`: the measured rounding of loss, gradient and Hessian at this point.
+    - `explained`: zero modes along which the function stays the same; `unexplained`: the others. `flat_dimension`:
+      dimension of the set of equally good points around a minimum.
+    - `radii`: the smallest and the largest distance at which the loss was examined along zero modes; empty where the
+      Hessian or a lower bound of the loss decides. `drop`: the smallest fall of the loss that would have been seen.
     - `directions`: unit vectors (rows, flat parameters) along which the loss falls, as far as they are known.
     - `way_down`: lower losses through a neuron without outgoing weight, or signs of them; `higher_order`: evidence of
       the test along zero modes, where one was needed.
-    - `evidence`: the reasoning, in words; `method`: `"dense"` or `"matrix-free"`.
-    - `proof`: what ball arithmetic proved of the point, if that was asked for; see `understudy.proofs`.
+    - `evidence`: the reasons, in words; `method`: `"dense"` or `"matrix-free"`.
+    - `proof`: the result of ball arithmetic, if you asked for a proof; see `understudy.proofs`.
 
     Where parameters or losses are far from order one, distances and eigenvalues are those in natural units (see
     `points.surroundings`), and `evidence` says so.

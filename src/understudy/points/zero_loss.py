@@ -1,4 +1,4 @@
-"""Points whose loss is at a lower bound that holds everywhere."""
+"""Points whose loss equals a lower bound that holds everywhere."""
 
 import numpy as np
 
@@ -28,10 +28,11 @@ def at_lower_bound(around: Surroundings) -> float | None:
 
 
 def flat_dimension(case: Case, noise: float) -> int:
-    """Dimension of the set of zero loss around a point of it.
+    """Dimension of the set of zero loss around one of its points.
 
-    If the loss stays at its bound above random directions of the null space (everything else relaxed), all of that is flat. If not, it
-    is what families of equal functions explain: split lines, free incoming vectors of dead neurons.
+    If the loss stays at its bound along random directions of the null space (with all other directions relaxed), the
+    whole null space is flat. Otherwise the dimension is that of the families that keep the function: split lines, and
+    free incoming vectors of dead neurons.
     """
     around, found = case.around, case.spectrum
     zero = found.zero
@@ -63,7 +64,7 @@ def _dead(around: Surroundings, noise: float) -> list[int]:
 
 
 def _stays_zero(case: Case, noise: float) -> bool:
-    """Whether the loss stays at its bound above random directions of the null space."""
+    """Whether the loss stays at its bound along random directions of the null space."""
     around, found = case.around, case.spectrum
     null, across, values = found.vectors[:, found.zero], found.vectors[:, ~found.zero], found.values[~found.zero]
     ways = np.random.default_rng(0).normal(size=(_TRIED, null.shape[1]))
