@@ -1,4 +1,4 @@
-"""Changing networks, function-preserving where it can be: warm starts, splitting, joining, growing, merging."""
+"""Changing networks, without changing their function where possible: warm starts, split, join, grow, merge."""
 
 from understudy.surgery.condense import condense as condense
 from understudy.surgery.conical import reduce_by_covariance as reduce_by_covariance

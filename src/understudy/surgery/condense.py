@@ -1,7 +1,8 @@
-"""A regularised network with one neuron for each ray of every hidden layer, as a smaller problem to settle.
+"""A regularised network with one neuron per ray of every hidden layer, as a smaller problem to settle.
 
-Trained by gradient descent, the neurons of a layer end near few rays (Jacot et al. 2022, Section 3.1, item 4). Merging what is aligned on the data
-only roughly changes the outputs a little; what is left is small enough for a second-order method to take to the minimum.
+Gradient descent moves the neurons of a layer close to a few rays (Jacot et al. 2022, Section 3.1, item 4). Merging
+neurons that are only roughly aligned on the data changes the outputs a little. The result is small enough for a
+second-order method, which can then find the minimum.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from understudy.tasks.regularised import Regularised
 
 
 def condense(task: Regularised, parameters: Any, *, tolerance: float) -> tuple[Regularised, Array]:
-    """The task with fewer hidden neurons and the network in it: activations at most `tolerance` apart (unit vectors) merged.
+    """The task with fewer hidden neurons, and the network in it. Merges activations up to `tolerance` apart (unit
+    vectors).
 
-    Where the activations of a group are proportional the outputs stay the same and the norm does not rise.
+    If the activations of a group are proportional, the outputs stay the same and the norm does not rise.
     """
     sigma = require_homogeneous(task.activation)
     weights = [np.array(w) for w in task.unflatten(task.flatten(parameters))]

@@ -1,11 +1,13 @@
-"""Reducing every hidden layer to as many neurons as its covariances need: Prop. 7 and 8 of Jacot et al. 2022, constructively.
+"""Reduce every hidden layer to as many neurons as its covariances need: Prop. 7 and 8 of Jacot et al. 2022,
+constructively.
 
-For N inputs and a σ with σ(cx) = cσ(x), c > 0, the covariances (K_ℓ, K_ℓ^σ) of a layer are a conical combination of at most N(N+1) of its own
-neurons. Those, rescaled, are new pre-activations Z_ℓ with the same covariances; W_ℓ = Z_ℓ (Z_{ℓ-1}^σ)⁺ are weights for them, and
+For N inputs and a σ with σ(cx) = cσ(x), c > 0, the covariances (K_ℓ, K_ℓ^σ) of a layer are a conical combination of at
+most N(N+1) of its own neurons. These neurons, rescaled, are new pre-activations Z_ℓ with the same covariances. Their
+weights are W_ℓ = Z_ℓ (Z_{ℓ-1}^σ)⁺, and
 
     Σ_ℓ ‖W_ℓ‖² = Σ_ℓ Tr[K_ℓ (K_{ℓ-1}^σ)⁺]
 
-depends on covariances only, so it is at most the norm before.
+depends only on covariances, so it is at most the norm before.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from understudy.theory.ranks import reduce_representation
 def reduce_by_covariance(
     network: TwoLayer | Deep, activation: str | Activation, inputs: ArrayLike, *, rcond: float = 1e-12
 ) -> Merged:
-    """A network with the same hidden covariances and outputs on the data, at most N(N+1) neurons per layer and no larger norm.
+    """A network with the same hidden covariances and outputs on the data, and at most N(N+1) neurons per layer.
 
-    Off the data its function is another one. `rcond` is where singular values of activations count as zero in the pseudo-inverses;
-    the outputs are as exact as the activations of the layers are well conditioned, and the report says how exact.
+    Its norm is not larger. On other inputs its function differs. Singular values of activations below `rcond` count as
+    zero in the pseudo-inverses. The outputs are exact if the activations of the layers are well conditioned; the report
+    says how exact they are.
     """
     sigma = require_homogeneous(activation)
     weights, biases = unpack(network)
     x = check_inputs(inputs, weights[0].shape[1])
-    beta = float(isinstance(network, Deep))  # a two-layer network has no biases, which is β = 0
+    beta = float(isinstance(network, Deep))  # a two-layer network has no biases, so β = 0
     before = after = _with_bias(x.T, beta)
     new_weights, new_biases, layers = [], [], []
     for r, (w, b) in enumerate(zip(weights, biases, strict=True)):

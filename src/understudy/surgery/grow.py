@@ -20,12 +20,12 @@ from understudy.tasks.population import Population
 
 @dataclass(frozen=True)
 class Stage:
-    """One width: where the flow ended and what was split to get there.
+    """One width: the point where the flow ended, and the split that led to it.
 
     - `parameters`, `loss`, `certificate`, `structure`: of the point reached.
-    - `averaging`: which neuron averages most teachers; `norms`, `outgoing`, `correlations`: of all neurons, with each
-      other.
-    - `split_neuron`, `matrices`, `pushed_along`: the neuron of the stage before that was split, its Y and V, and the
+    - `averaging`: the neuron that averages most teachers; `norms`, `outgoing`: of all neurons; `correlations`: of the
+      neurons with each other.
+    - `split_neuron`, `matrices`, `pushed_along`: the neuron of the previous stage that was split, its Y and V, and the
       eigenvalue of the direction of the push; None at the first stage.
     """
 
@@ -60,13 +60,13 @@ def grow(
     **Arguments**
 
     - `teacher`: one output; `width`: the last number of neurons.
-    - `start`: a student to begin with; its flow is followed first. Without it, one neuron along Σ_j b_j v_j.
+    - `start`: a student to begin with; its flow is followed first. Default: one neuron along Σ_j b_j v_j.
     - `mu`: the share of the first part when a neuron is split; `push`: how far the split point is pushed along the
-      eigenvector of its least eigenvalue, in the sense that lowers the loss more.
-    - `choose(task, network)`: which neuron to split; the one that averages most teachers unless given.
+      eigenvector of its least eigenvalue, in the direction that lowers the loss more.
+    - `choose(task, network)`: returns the neuron to split. Default: the one that averages most teachers.
 
-    All flows run in the parameter space of the widest student, with the neurons that are not there yet held at zero
-    outgoing weights, so that the flow is compiled once.
+    All flows run in the parameter space of the widest student, so that the flow is compiled once. Neurons that do not
+    exist yet are held at zero outgoing weights.
 
     **Reference**: "few neurons", Fig. 4; Wu et al. 2019, "Splitting steepest descent for growing neural architectures".
     """
@@ -92,7 +92,7 @@ def grow(
         network = stage.parameters
         task = Population(teacher, network.width)
         neuron = choose(task, network)
-        # Silent neurons change neither Y nor V: with them all widths share one compiled program.
+        # Silent neurons change neither Y nor V, and with them all widths share one compiled program.
         matrices = split_matrices(wide, _padded(wide, network)[0], neuron)
         doubled = split(network, {neuron: [mu, 1 - mu]})
         value, begin = _pushed(wide, doubled, push)
@@ -101,7 +101,7 @@ def grow(
 
 
 def averaging_neuron(task: Population, network: TwoLayer) -> int:
-    """The neuron whose best-matched teacher is matched worst: of one copy and one average, the average."""
+    """The neuron whose best match to a teacher is worst: of one copy and one average, the average."""
     u = np.abs(np.asarray(order_parameters(task, network).student_teacher))
     return int(np.argmin(u.max(axis=1)))
 
@@ -115,7 +115,7 @@ def _first_neuron(teacher: Teacher) -> TwoLayer:
 
 
 def _padded(wide: Population, network: TwoLayer) -> tuple[np.ndarray, np.ndarray]:
-    """The student in the widest one's parameters, and which of them are its own."""
+    """The student in the parameters of the widest one, and a mask of its own parameters."""
     missing = wide.width - network.width
     filler = np.tile(np.asarray(wide.teacher.incoming)[:1], (missing, 1))  # not zero: kinked activations
     incoming = np.concatenate([np.asarray(network.incoming), filler])
@@ -133,7 +133,7 @@ def _flow(wide: Population, network: TwoLayer, options: FlowOptions | None) -> t
 
 
 def _pushed(wide: Population, network: TwoLayer, push: float) -> tuple[float, TwoLayer]:
-    """The split point pushed along its least eigenvector, in the sense with the lower loss (at a tie: +)."""
+    """The split point pushed along its least eigenvector, in the direction with the lower loss (+ at a tie)."""
     vector, free = _padded(wide, network)
     hessian = np.asarray(wide.hessian(vector))
     own = free > 0

@@ -1,6 +1,6 @@
-"""The way back from a split: parts of a neuron become one again, and neurons without effect are taken out.
+"""The inverse of a split: join the parts of a neuron, and remove neurons without effect.
 
-A network none of whose neurons can be joined or removed is called irreducible ("few neurons", Section 2.2).
+A network is called irreducible if none of its neurons can be joined or removed ("few neurons", Section 2.2).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ zero; polished points agree to about 1e-14 / least eigenvalue."""
 
 
 def remove(network: Network, neurons: Sequence[int], *, layer: int = 0) -> Network:
-    """Take neurons out of a hidden layer, with their outgoing weights.
+    """Remove neurons from a hidden layer, with their outgoing weights.
 
     >>> remove(TwoLayer([[1.0], [2.0]], [3.0, 0.0]), [1]).width
     1
@@ -37,10 +37,10 @@ def remove(network: Network, neurons: Sequence[int], *, layer: int = 0) -> Netwo
 def join_parts(
     network: Network, groups: Sequence[Sequence[int]], *, layer: int = 0, tolerance: float = SAME
 ) -> Network:
-    """Join neurons with the same incoming vector (and bias): the first of each group gets the sum of outgoing weights.
+    """Join neurons with the same incoming vector (and bias). The first of each group gets the sum of outgoing weights.
 
-    Neurons in no group stay. Raises where the vectors of a group differ by more than `tolerance`, relatively: joining
-    would change the function.
+    Neurons in no group stay. Raises if the vectors of a group differ by more than `tolerance` (relative), because
+    joining them would change the function.
 
     >>> join_parts(TwoLayer([[1.0], [2.0], [1.0]], [3.0, 4.0, 5.0]), [[0, 2]]).outgoing.tolist()
     [8.0, 4.0]
@@ -66,10 +66,10 @@ def join_parts(
 
 
 def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) -> Network:
-    """The smallest network with the same function that joining equal neurons and removing silent ones gives.
+    """The smallest network with the same function that results from joining equal neurons and removing silent ones.
 
-    Neurons with outgoing weights zero are removed after joining, so that parts μ and -μ of nothing vanish too. One
-    neuron is always kept.
+    Neurons with zero outgoing weights are removed after joining, so that parts whose outgoing weights cancel vanish,
+    too. One neuron is always kept.
 
     >>> irreducible(TwoLayer([[1.0], [1.0], [2.0]], [1.0, 2.0, 0.0])).outgoing.tolist()
     [3.0]

@@ -1,17 +1,18 @@
-"""Merging aligned neurons of homogeneous layers: the same function with fewer neurons, and never a larger norm.
+"""Merge aligned neurons of homogeneous layers: the same function with fewer neurons, and never a larger norm.
 
 Let σ(cx) = c^p σ(x) for c > 0. Neurons of one layer whose incoming weights and biases (w_i, b_i) = α_i (u, v) point the
 same way, with outgoing vectors a_i, compute together
 
-    Σ_i a_i σ(w_i·x + b_i) = A σ(u·x + v),    A = Σ_i α_i^p a_i,
+    Σ_i a_i σ(w_i·x + b_i) = A σ(u·x + v),    A = Σ_i α_i^p a_i.
 
-which one neuron with incoming α(u, v) and outgoing A/α^p computes as well. Of these the one with α^(2p+2) = p‖A‖² (‖(u, v)‖ = 1) has the
-least squared norm α² + ‖A‖²/α^(2p) = c_p ‖A‖^(2/(p+1)); since that is at most the sum of the same expression over the members, merging never
-raises the norm. Even and odd activations merge opposite neurons too. "A group of aligned neurons can be replaced by a
-single neuron without changing the resulting function" (Jacot et al. 2022, Section 3.1).
+One neuron with incoming α(u, v) and outgoing A/α^p computes the same. The choice α^(2p+2) = p‖A‖² (with ‖(u, v)‖ = 1)
+has the least squared norm α² + ‖A‖²/α^(2p) = c_p ‖A‖^(2/(p+1)). This is at most the sum of the same expression over the
+members, so merging never raises the norm. Even and odd activations merge opposite neurons, too. "A group of aligned
+neurons can be replaced by a single neuron without changing the resulting function" (Jacot et al. 2022, Section 3.1).
 
-With data, neurons need to be aligned on the data only: where their activations σ(Z_i) = α_i h are proportional over all inputs, the
-incoming weights of one member, the least for its activation, serve all, and neurons that are silent on the data are removed.
+With data, neurons need to be aligned only on the data. If their activations σ(Z_i) = α_i h are proportional over all
+inputs, one member represents all of them: the one with the least incoming weights for its activation. Neurons that are
+silent on the data are removed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PROBES = 1000
 
 @dataclass(frozen=True)
 class LayerMerge:
-    """What happened to one hidden layer: sizes, the groups that became one neuron each, and the neurons removed (old indices)."""
+    """Changes of one hidden layer: sizes, groups that became one neuron each, and removed neurons (old indices)."""
 
     layer: int
     before: int
@@ -48,7 +49,7 @@ class MergeReport:
 
     **Attributes**
 
-    - `layers`: one entry for each hidden layer, the first first.
+    - `layers`: one entry per hidden layer, starting with the first.
     - `norm_before`, `norm_after`: squared norm of all weights and biases.
     - `largest_change`: largest |f_before - f_after| over the inputs (the data, or standard normal probes) and outputs.
     - `relative_change`: root mean square of the change over that of f_before.
@@ -99,12 +100,13 @@ def merge(
 
     **Arguments**
 
-    - `network`: one `TwoLayer` (any number of outputs) or `Deep` network; neurons that are in no group keep their weights as they are.
+    - `network`: one `TwoLayer` (any number of outputs) or `Deep` network. Neurons in no group keep their weights.
     - `activation`: homogeneous, such as relu, abs, linear or quadratic.
-    - `inputs`: (N, d) data. Without them neurons are compared by their weights, and the function is kept everywhere; with
-      them they are compared by their activations on these inputs, and the outputs are kept there only.
-    - `tolerance`: neurons are aligned if the unit vectors of their weights (or activations) are at most this far apart. At the default
-      this is exact for copies and close to it for well-trained networks; above, the report says what changed.
+    - `inputs`: (N, d) data. Without data, neurons are compared by their weights, and the function is kept everywhere.
+      With data, they are compared by their activations on these inputs, and the outputs are kept only there.
+    - `tolerance`: neurons are aligned if the unit vectors of their weights (or activations) are at most this far apart.
+      At the default merging is exact for copies and nearly exact for well-trained networks. At larger values the report
+      says what changed.
 
     >>> split = TwoLayer([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]], [1.0, 1.0, 3.0])
     >>> merged = merge(split, "relu")
@@ -119,7 +121,7 @@ def merge(
     old: list[Groups] = [[(i,) for i in range(len(w))] for w in weights[:-1]]
     silent: list[list[int]] = [[] for _ in weights[:-1]]
     changed = True
-    while changed:  # merging a layer shortens the outgoing vectors of the one below it, and may silence a neuron there
+    while changed:  # merging a layer shortens the outgoing vectors of the layer below, which may silence neurons there
         changed = False
         for layer in range(len(weights) - 1):
             rows = np.concatenate([weights[layer], biases[layer][:, None]], axis=1)
@@ -173,13 +175,13 @@ def merge_layer(
 ) -> tuple[Groups, np.ndarray, np.ndarray]:
     """One layer: the groups of neurons that stay, their new rows (weights and bias) and outgoing columns.
 
-    `rows` (n, d + 1), `out` (m, n); `active` (N, n) are the neurons' activations on data, if those are what is compared.
+    `rows` (n, d + 1), `out` (m, n); `active` (N, n) are the neurons' activations on data, if activations are compared.
     """
     compared = rows if active is None else active.T
     lengths = np.linalg.norm(compared, axis=1)
     strength = lengths * np.linalg.norm(out, axis=0)
     signed = sigma.parity is not None or active is not None  # activations may be proportional with any factor
-    # A neuron adds at most its strength to a weight of the next layer: below rounding of the strongest it adds nothing.
+    # A neuron adds at most its strength to a weight of the next layer. Below rounding of the strongest it adds nothing.
     groups = aligned_groups(compared, tolerance=tolerance, strength=strength, signed=signed)
     new_rows, new_out, kept = [], [], []
     for group in groups:
@@ -191,7 +193,7 @@ def merge_layer(
             )
             members = lengths[list(group)] @ np.linalg.norm(out[:, list(group)], axis=0)
             if np.linalg.norm(column) * np.linalg.norm(row) <= 1e-14 * members:
-                continue  # outgoing weights that cancel: together the group is silent
+                continue  # the outgoing weights cancel, so the group is silent
         kept.append(group)
         new_rows.append(row)
         new_out.append(column)
@@ -206,7 +208,7 @@ def _join(
     """One neuron for a group: its row and its outgoing column."""
     p = sigma.homogeneity or 1
     strength = np.linalg.norm(out, axis=0)
-    if on_data:  # activations are α_i h: take h from the member whose weights are least for it
+    if on_data:  # activations are α_i h: take h from the member with the least weights for it
         alphas = compared @ compared[0] / (compared[0] @ compared[0])
         best = int(np.argmin(np.linalg.norm(rows, axis=1) / np.abs(alphas) ** (1 / p)))
         total, direction = out @ (alphas / alphas[best]), rows[best]

@@ -1,14 +1,16 @@
-"""Merging neurons that are active on the same data: at most 4N neurons for N scalar inputs, by Prop. 15 of Jacot et al. 2022.
+"""Merge neurons that are active on the same data, at most 4N for N scalar inputs (Prop. 15 of Jacot et al. 2022).
 
-A ReLU network f(x) = b + Σ_k a_k σ(c_k·x + d_k) with one output is linear in each neuron on the data where that neuron is active. Neurons that are active
-on the same data and have outgoing weights of the same sign are replaced by one with
+Each neuron of a ReLU network f(x) = b + Σ_k a_k σ(c_k·x + d_k) with one output is linear on the data on which it is
+active. Neurons that are active on the same data and have outgoing weights of the same sign are replaced by one with
 
     ã c̃ = Σ_k a_k c_k,    ã d̃ = Σ_k a_k d_k,    ã² = ‖c̃‖² + d̃²
 
-(App. D.2). The new pre-activation is a positive combination of the old ones, so it has their signs on the data and the outputs there stay the same.
-The norm cannot rise: 2ã² = 2‖Σ_k a_k (c_k, d_k)‖ ≤ Σ_k (a_k² + ‖c_k‖² + d_k²). Nothing of this needs scalar inputs; what they give is the
-count. The active set of a neuron with scalar input is everything to the right or to the left of its cusp -d/c: with N distinct inputs
-2(N - 1) sets and the whole data, times two signs of a, so at most 4N - 2 neurons. (The proof counts neurons with cusps outside the data by the side on which the cusp lies, and so arrives at 4N.)
+(App. D.2). The new pre-activation is a positive combination of the old ones, so it has their signs on the data and the
+outputs there stay the same. The norm cannot rise: 2ã² = 2‖Σ_k a_k (c_k, d_k)‖ ≤ Σ_k (a_k² + ‖c_k‖² + d_k²). None of
+this needs scalar inputs; only the count does. The active set of a neuron with scalar input is everything to the right
+or to the left of its cusp -d/c. N distinct inputs give 2(N - 1) such sets and the whole data, each with two signs of a,
+so at most 4N - 2 neurons remain. (The proof counts neurons with cusps outside the data by the side on which the cusp
+lies, and so arrives at 4N.)
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ def most_neurons(inputs: ArrayLike) -> int:
 
 
 def merge_one_dimensional(network: TwoLayer | Deep, inputs: ArrayLike, activation: str | Activation = "relu") -> Merged:
-    """A two-layer ReLU network with one input and one output, reduced to at most 4N neurons with the same outputs on the data.
+    """Reduce a two-layer ReLU network with one input and one output to at most 4N neurons, keeping outputs on the data.
 
     **Arguments**
 
-    - `network`: `Deep` of depth 2 (with biases), or `TwoLayer` without; any weights, trained or not.
+    - `network`: a `Deep` network of depth 2 (with biases) or a `TwoLayer` without biases, trained or not.
     - `inputs`: the N scalar inputs, shape (N,) or (N, 1). Between them the function may change.
 
     >>> net = Deep.glorot([1, 50, 1], seed=0, bias=1.0)
@@ -55,7 +57,7 @@ def merge_one_dimensional(network: TwoLayer | Deep, inputs: ArrayLike, activatio
 
 
 def merge_by_activity(network: TwoLayer | Deep, inputs: ArrayLike, activation: str | Activation = "relu") -> Merged:
-    """The same for inputs (N, d) of any dimension: one neuron for each active set and sign of the outgoing weight."""
+    """The same for inputs (N, d) of any dimension: one neuron per active set and sign of the outgoing weight."""
     sigma = activations.get(activation)
     weights, biases = unpack(network)
     if sigma.name != "relu" or len(weights) != 2 or len(weights[1]) != 1:

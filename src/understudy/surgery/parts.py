@@ -29,7 +29,7 @@ def forward(
 
 
 def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Weights and biases; zero for what a two-layer network does not have."""
+    """Weights and biases; biases that a two-layer network does not have are zero."""
     if isinstance(network, TwoLayer):
         if network.incoming.ndim != 2:
             raise ValueError(
@@ -50,7 +50,7 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
 
 
 def pack(like: TwoLayer | Deep, weights: list[np.ndarray], biases: list[np.ndarray]) -> TwoLayer | Deep:
-    """The network of these weights and biases, of the type of `like`."""
+    """The network with these weights and biases, of the type of `like`."""
     if isinstance(like, TwoLayer):
         scalar = like.outgoing.ndim == 1
         bias = biases[0] if like.bias is not None or np.any(biases[0]) else None

@@ -1,8 +1,8 @@
-"""Splitting neurons: the same function from a wider network.
+"""Split neurons: a wider network with the same function.
 
 A neuron with incoming vector w and outgoing weights a is replaced by parts (w, μ_1 a) ⊕ … ⊕ (w, μ_h a) with
-μ_1 + … + μ_h = 1 ("few neurons", Eq. 10-12; Fukumizu and Amari 2000). The function stays the same, and the gradient at
-each part is a multiple of what it was (incoming) or equal to it (outgoing), so a critical point stays critical.
+μ_1 + … + μ_h = 1 ("few neurons", Eq. 10-12; Fukumizu and Amari 2000). The function stays the same. The gradient at each
+part is a multiple of the original gradient (incoming) or equal to it (outgoing), so a critical point stays critical.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def split(network: Network, parts: Mapping[int, Sequence[float]], *, layer: int 
     **Arguments**
 
     - `network`: a `TwoLayer` (scalar or vector outgoing weights) or a `Deep` network; its biases are copied.
-    - `parts`: for each neuron to be split, its coefficients μ, any real numbers that sum to one.
-    - `layer`: which hidden layer of a `Deep` network, 0 being the first.
+    - `parts`: for each neuron to split, its coefficients μ: any real numbers that sum to one.
+    - `layer`: the hidden layer of a `Deep` network; 0 is the first.
 
-    The parts of a neuron take its place, one after the other; `part_positions` returns where.
+    The parts of a neuron take its place, one after another; `part_positions` returns their positions.
 
     >>> split(TwoLayer([[1.0, 2.0]], [4.0]), {0: [0.25, 0.75]}).outgoing.tolist()
     [1.0, 3.0]
@@ -51,7 +51,7 @@ def split(network: Network, parts: Mapping[int, Sequence[float]], *, layer: int 
 
 
 def part_positions(width: int, parts: Mapping[int, Sequence[float]]) -> dict[int, list[int]]:
-    """Where in the wider layer the parts of each split neuron are.
+    """The positions of the parts of each split neuron in the wider layer.
 
     >>> part_positions(3, {1: [0.5, 0.5]})
     {1: [1, 2]}
@@ -61,7 +61,7 @@ def part_positions(width: int, parts: Mapping[int, Sequence[float]]) -> dict[int
 
 
 def hidden_width(network: TwoLayer | Deep, layer: int = 0) -> int:
-    """Number of neurons in that hidden layer; raises for a batch, or a layer that does not exist."""
+    """Number of neurons in a hidden layer; raises for a batch, or for a layer that does not exist."""
     if isinstance(network, TwoLayer):
         if network.incoming.ndim != 2:
             raise ValueError(
@@ -81,7 +81,7 @@ def hidden_width(network: TwoLayer | Deep, layer: int = 0) -> int:
 
 
 def _layout(width: int, parts: Mapping[int, Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
-    """For every neuron of the wider layer the neuron it comes from and its coefficient."""
+    """For every neuron of the wider layer, the neuron from which it comes and its coefficient."""
     for neuron, coefficients in parts.items():
         if not 0 <= neuron < width:
             raise ValueError(f"The layer has neurons 0 to {width - 1}; cannot split neuron {neuron}.")

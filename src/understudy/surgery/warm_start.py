@@ -1,4 +1,4 @@
-"""Warm starts for a smaller student from the teacher it is to learn."""
+"""Warm starts for a smaller student, made from its teacher."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ activation that the theory covers, and the loss is flat around it."""
 
 
 def warm_start(task: Population, kind: Literal["auto", "copy-average", "copy"] = "auto") -> TwoLayer:
-    """A student made from the teacher's own neurons, to start the flow from.
+    """A student made from the teacher's own neurons, as a start of the flow.
 
     **Arguments**
 
     - `task`: a population task with trained outgoing weights, one output, and fewer students n than teachers k.
-    - `kind`: `"copy"`: the n teachers that would be missed most; `"copy-average"`: n-1 copies, and one neuron that
-      averages the rest; `"auto"`: copies if n > 0.75 k, else the average.
+    - `kind`: `"copy"`: copies of the n teachers whose absence would cost most; `"copy-average"`: n-1 copies, and one
+      neuron that averages the rest; `"auto"`: `"copy"` if n > 0.75 k, otherwise `"copy-average"`.
 
     For the unit-orthonormal teacher and erf, `"copy-average"` is the exact (n-1)-copy-1-average point and `"copy"` the
     n-copy point (Simsek et al. 2023, Section 6, advise copies for n > γ3 k and the average below). For any other
     teacher, outgoing weights or input covariance this is a heuristic:
 
-    - which teachers are averaged: greedily, beginning with the pair that one neuron represents best and adding the
-      teacher that costs least, each group being judged by the loss of its best single neuron along Σ_j b_j v_j;
-    - the averaging neuron's norm is searched for; all outgoing weights are then solved for exactly (they enter the loss
-      as a least-squares problem), which also takes care of interactions between groups.
+    - The averaged teachers are chosen greedily. The search begins with the pair that one neuron represents best and
+      adds the teacher that costs least. Each group is judged by the loss of its best single neuron along Σ_j b_j v_j.
+    - The norm of the averaging neuron is searched for. All outgoing weights are then solved for exactly (a
+      least-squares problem), which also accounts for interactions between groups.
 
     >>> from understudy import Population, Teacher
     >>> start = warm_start(Population(Teacher.orthonormal(5), width=3), "copy-average")
@@ -72,7 +72,7 @@ def warm_start(task: Population, kind: Literal["auto", "copy-average", "copy"] =
             point = copy_average(task.activation, exact, teachers=k)
             return TwoLayer(point.incoming @ task.teacher.incoming, point.outgoing)
         except NoCriticalPointError:
-            pass  # the average of such an activation has no best norm: the heuristic bounds it
+            pass  # the average of such an activation has no best norm, so the heuristic bounds it
     view = _View(task)
     if kind == "copy":
         missed = [view.residual([j for j in range(k) if j != i]) for i in range(k)]
@@ -116,7 +116,7 @@ class _View:
     def best_average(self, group: list[int], passes: int = 1) -> tuple[float, np.ndarray]:
         """Loss of the best single neuron along Σ b_j v_j for this group alone, and its incoming vector.
 
-        Teachers outside the group are weighted 0 rather than left out: one shape for every group compiles once.
+        Teachers outside the group have weight 0 instead of being left out, so that all groups share one compiled shape.
         """
         weights = np.zeros(len(self.b))
         weights[group] = self.b[group]
@@ -143,7 +143,7 @@ class _View:
         """Teachers to be averaged, chosen greedily."""
         k = len(self.b)
         pairs = [[i, j] for i in range(k) for j in range(i)]
-        # One neuron represents two teachers the better, the more they overlap for their strength.
+        # One neuron represents two teachers better if they overlap more, relative to their strength.
         overlap = [self.gram[i, j] - 0.5 * (self.gram[i, i] + self.gram[j, j]) for i, j in pairs]
         first = sorted(range(len(pairs)), key=lambda p: -overlap[p])[: 4 * k]
         chosen = min((pairs[p] for p in first), key=lambda pair: self.best_average(pair)[0])
