@@ -18,6 +18,7 @@ def test_tables_and_files(tmp_path):
     done = run(*SHORT, "--certify", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "Plateau 1: strict saddle" in done.output
+    assert "…" not in done.output.replace("… as the", ""), "no number is cut off"
     assert {path.suffix for path in tmp_path.iterdir()} >= {".nc", ".png", ".svg"}
 
 

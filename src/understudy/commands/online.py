@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,28 +230,30 @@ def _print(
 
 
 def _print_plateaus(console: Console, plateaus: list[Plateau]) -> None:
+    """One column per plateau, so that three fit on a narrow screen with all their digits."""
     table = new_table()
-    names = ("plateau", "loss", "growth", "leaves", "predicted", "critical point", "its loss", "index", "its growth")
-    for name in names:
-        table.add_column(name, justify="right")
-    for p in plateaus:
-        table.add_row(
-            f"{p.begin:g}-{p.end:g}",
-            f"{p.loss:.6f}",
-            f"{p.growth_rates[0]:.2e}" if p.growth_rates else "-",
-            f"{p.measured_leaving:.0f}",
-            f"{p.predicted_leaving:.0f}",
-            p.certificate.kind.replace(" ", "\n"),
-            f"{p.certificate.loss:.6f}",
-            str(p.index),
-            f"{max(p.critical_rates):.2e}" if p.critical_rates else "-",
-        )
+    table.add_column("")
+    for i in range(len(plateaus)):
+        table.add_column(f"plateau {i + 1}", justify="right")
+    rows: dict[str, Callable[[Plateau], str]] = {
+        "from α": lambda p: f"{p.begin:g}",
+        "to α": lambda p: f"{p.end:g}",
+        "loss": lambda p: f"{p.loss:.6f}",
+        "growth rate of the fixed point": lambda p: f"{p.growth_rates[0]:.2e}" if p.growth_rates else "-",
+        "loss a tenth lower, at α": lambda p: _time(p.measured_leaving),
+        "… as the linearised equations predict": lambda p: _time(p.predicted_leaving),
+        "critical point behind it": lambda p: p.certificate.kind,
+        "its loss": lambda p: f"{p.certificate.loss:.6f}",
+        "its index": lambda p: str(p.index),
+        "its growth rate η|λ|/2": lambda p: f"{max(p.critical_rates):.2e}" if p.critical_rates else "-",
+    }
+    for name, show in rows.items():
+        table.add_row(name, *(show(p) for p in plateaus))
     console.print(table)
-    console.print(
-        "growth: of the fixed point of the equations; leaves: when the loss is a tenth lower, by the run and predicted "
-        "from the linearised equations; its growth: η|λ|/2 of the critical point's least eigenvalue λ.",
-        highlight=False,
-    )
+
+
+def _time(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else "-"
 
 
 def _print_certificates(console: Console, plateaus: list[Plateau]) -> None:
