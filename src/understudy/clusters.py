@@ -1,4 +1,4 @@
-"""Work on Dask workers: of a running cluster, or processes started here; what workers' deaths cost is tried again."""
+"""Work on Dask workers, of a running cluster or started here. Items are retried if their worker dies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Dask blames a worker's death on every item assigned to it, also on those that wait. So an item is retried this often
-# alongside others. If its workers still die, it is tried alone, and retried as often again: there the blame is
-# certain. That makes three tries after the first.
+# Dask blames the death of a worker on every item assigned to it, including items that wait. So an item is retried this
+# often alongside others. If its workers still die, it is tried alone, and retried as often again: then the item itself
+# must be the cause. That makes three tries after the first.
 ALLOWED_FAILURES = 1
 
 # Seconds between looks at the cluster (and calls of `tick`) while nothing finishes.
@@ -32,7 +32,7 @@ TICK_SECONDS = 1.0
 # A cluster without workers, or that cannot be reached, is given this long to come back.
 PATIENCE_SECONDS = 60.0
 
-# A scheduler that does not answer within this time is taken to be absent.
+# A scheduler that does not answer within this time counts as absent.
 CONNECT_SECONDS = 10.0
 
 # One worker, one core: threads of several workers on the same cores slow each other down a hundredfold (a batched LU
@@ -49,7 +49,7 @@ _XLA_FLAG = "--xla_cpu_multi_thread_eigen=false"
 
 @dataclass(frozen=True)
 class WorkError:
-    """Why an item could not be computed, as text: an exception that cannot be pickled would be lost on its way."""
+    """The reason why an item could not be computed, as text, because an exception may not be picklable."""
 
     error: str
     message: str
@@ -62,7 +62,7 @@ class WorkError:
 
 
 def core_count() -> int:
-    """How many cores this process may use: those of its affinity mask, or fewer under a container's quota."""
+    """How many cores this process may use, by its affinity mask and the quota of its container."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()[:2]
@@ -88,7 +88,7 @@ def connect(
 
 
 def check_place(cluster: str | None, scheduler_file: str | os.PathLike[str] | None, workers: int | None) -> None:
-    """Raise `ValueError` for a contradiction in where to compute."""
+    """Raise `ValueError` if the arguments that say where to compute contradict each other."""
     if cluster is not None and scheduler_file is not None:
         raise ValueError(f"Give cluster or scheduler_file, not both; received {cluster!r} and {scheduler_file!r}.")
     if workers is not None and workers < 1:
@@ -104,9 +104,9 @@ def compute(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (position, `function(item)`) for all items as they finish on the client's workers.
 
-    `function` is from a module that the workers can import. An item that fails yields a `WorkError` instead of a
-    value. One whose worker is killed is tried again, in the end alone. `tick` is called about every second. When the
-    iterator is closed, items not yet begun are cancelled.
+    `function` must be from a module that the workers can import. An item that fails yields a `WorkError` instead of a
+    value. An item whose worker is killed is tried again, finally alone. `tick` is called about every second. When the
+    iterator is closed, items that have not started are cancelled.
     """
     suspects = yield from _together(function, items, list(range(len(items))), client, tick)
     for position in suspects:
@@ -121,18 +121,18 @@ def _together(
     client: Client,
     tick: Callable[[], None] | None,
 ) -> Any:
-    """One round of `compute`; returns the items whose workers were killed, perhaps not by them."""
+    """One round of `compute`. Returns the items whose workers were killed, not necessarily because of these items."""
     from distributed import KilledWorker
 
     finished: queue.SimpleQueue[int] = queue.SimpleQueue()
-    # Keys of one new group: Dask keeps the items of a large group back until a worker is free, which spares waiting
-    # items the blame and lets workers that join late have their share. New, so that nothing is reused from an earlier
-    # round or run on this cluster.
+    # The keys form one new group. Dask holds back the items of a large group until a worker is free. So waiting items
+    # are not blamed for a death, and workers that join late get their share. The group is new, so that nothing is
+    # reused from an earlier round or run on this cluster.
     group = f"item-{uuid.uuid4().hex}"
     keys = [(group, position) for position in positions]
     submitted = client.map(partial(_guarded, function), [items[p] for p in positions], key=keys, pure=False)
     futures: dict[int, Future] = dict(zip(positions, submitted, strict=True))
-    del submitted  # a future that nobody holds frees its result
+    del submitted  # a future without references frees its result
     for position, future in futures.items():
         future.add_done_callback(lambda _, position=position: finished.put(position))
     suspects: dict[int, WorkError] = {}
@@ -156,7 +156,7 @@ def _together(
                 outcome = future.result()
             except KilledWorker as error:
                 suspects[position] = WorkError.of(error)
-            except Exception as error:  # what the worker could not report: it cannot import `function`, for instance
+            except Exception as error:  # the worker could not report it; for instance, it cannot import `function`
                 yield position, WorkError.of(error)
             else:
                 yield position, outcome
@@ -185,7 +185,7 @@ def _has_workers(client: Client) -> bool:
 
 @contextmanager
 def _local_client(workers: int) -> Iterator[Client]:
-    """A client of `workers` new processes on this machine, one thread each; a worker that dies is replaced."""
+    """A client of `workers` new processes on this machine, with one thread each. A worker that dies is replaced."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -213,7 +213,7 @@ def _local_client(workers: int) -> Iterator[Client]:
             try:
                 yield client
             except BaseException:
-                # Closing politely waits for the items in flight. They are not wanted any more.
+                # A graceful close would wait for the items in flight, which are no longer needed.
                 for nanny in cluster.workers.values():
                     nanny.close_gracefully()  # it will not start another worker
                     if nanny.pid is not None:
@@ -230,7 +230,7 @@ def _local_client(workers: int) -> Iterator[Client]:
 
 @contextmanager
 def _remote_client(cluster: str | None, scheduler_file: str | os.PathLike[str] | None) -> Iterator[Client]:
-    """A client of a running cluster; the cluster is left running. Closing it cancels the items not yet begun."""
+    """A client of a running cluster. Closing it cancels items that have not started; the cluster keeps running."""
     from distributed import Client
 
     where = cluster if scheduler_file is None else str(scheduler_file)

@@ -1,4 +1,4 @@
-"""Compile once: compiled programs are kept on disk between processes."""
+"""Keep compiled programs on disk, so that each is compiled only once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def cache_directory() -> Path:
 def keep_compiled_programs() -> None:
     """Let JAX store what it compiles in the cache directory, so that the next process need not compile it again.
 
-    A cache directory that is set already, by `JAX_COMPILATION_CACHE_DIR` or in `jax.config`, is left as it is. Where the
-    directory cannot be made there is no caching.
+    A cache directory that is already set, by `JAX_COMPILATION_CACHE_DIR` or in `jax.config`, is not changed. If the
+    directory cannot be created, nothing is cached.
     """
     import jax
 

@@ -1,11 +1,12 @@
-"""Networks in files: weights as a plain NumPy archive, and networks out of stored fits.
+"""Networks in files: weights in a plain NumPy archive, and networks from stored fits.
 
-An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}), optionally biases `b1`, …, `bL` of shapes (n_ℓ,), and optionally `activation`
-(text), `inputs` (N, d) and `targets` (N, m), or (N,) for one output or for class labels. NumPy reads and writes it without this package:
+An archive (`.npz`) holds `W1`, …, `WL` of shapes (n_ℓ, n_{ℓ-1}). It may also hold biases `b1`, …, `bL` of shapes
+(n_ℓ,), `activation` (text), `inputs` (N, d), and `targets` (N, m), or (N,) for one output or for class labels. NumPy
+reads and writes it without this package:
 
     np.savez("network.npz", W1=..., b1=..., W2=..., b2=..., activation="relu", inputs=..., targets=...)
 
-A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network a seed.
+A stored fit (`.nc`, written by `understudy fit --out`) holds one two-layer network per seed.
 """
 
 import io
@@ -24,12 +25,12 @@ from understudy.store import DamagedFileError, OtherFormatError, read_result
 
 
 class BadNetworkError(ValueError):
-    """A file that holds no network, or one that does not fit together."""
+    """A file without a network, or with a network whose shapes do not match."""
 
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """A network from a file: its parameters, its activation and its data where the file names them, and where it came from.
+    """A network from a file: its parameters, its activation and data if the file has them, and its origin.
 
     `configuration`: of a stored fit, what was fitted and the `seed`; empty for an archive.
     """
@@ -45,7 +46,7 @@ class StoredNetwork:
 
 
 def read_network(path: str | Path, seed: int | None = None) -> StoredNetwork:
-    """The network in an archive, or that of one seed (the one with the least loss unless given) in a stored fit."""
+    """The network in an archive, or that of one seed in a stored fit (default: the seed with the least loss)."""
     file = Path(path)
     if not file.is_file():
         raise BadNetworkError(
@@ -78,7 +79,7 @@ def write_network(
 
 
 def read_data(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Inputs (N, d), and targets if there are any: from a .npy file of inputs, or `inputs` and `targets` of an .npz archive."""
+    """Inputs (N, d), and targets if present, from a .npy file of inputs or from an .npz file with both."""
     file = Path(path)
     if not file.is_file():
         raise BadNetworkError(

@@ -1,25 +1,25 @@
-"""One result, one file: atomic, named by a hash of its configuration, readable without us.
+"""Store results, one file per result: atomic, named by a hash of its configuration, readable without this package.
 
 A `Store` is a directory of netCDF files. Each holds one `xarray.Dataset` and, in its attributes, the
 configuration it was computed from (JSON), the format, the version of this package, the time, and a checksum. Any tool
 that reads netCDF opens them: `xarray.open_dataset(path)`.
 
-What makes it safe:
+The store is safe for these reasons:
 
-- A file is made in memory, read back there, written under a temporary name, flushed to disk, and only then renamed
-  into place. A process killed at any moment, or a full disk, leaves either the whole result or none of it.
-- Temporary names are unique, so any number of processes may write to one store; of two that save the same
-  configuration the last one wins, whole.
-- A file ends in a seal, the SHA-256 of all bytes before it. It is believed only if the seal is right and its
-  configuration is the one asked for. Otherwise it is moved aside to `*.damaged`, the reason is logged, and the
-  result counts as missing.
-- The format is part of a file's name. A file of another format counts as missing; it is left in place, and the log
-  says so.
+- A file is made in memory, read back there, written under a temporary name, flushed to disk, and only then renamed. If
+  the process is killed at any moment, or the disk is full, the store has either the whole result or none of it.
+- Temporary names are unique, so any number of processes may write to one store. If two processes save the same
+  configuration, the whole file of the last one is kept.
+- A file ends in a seal, the SHA-256 of all bytes before it. A file is accepted only if its seal is right and its
+  configuration is the requested one. Otherwise it is renamed to `*.damaged`, the reason is logged, and the result
+  counts as missing.
+- The format is part of a file's name. A file of another format counts as missing. It is left in place, and the log says
+  so.
 
-The seal stands behind the end of the HDF5 data, where HDF5 does not look, and is checked before HDF5 sees the file:
-on a file with one flipped byte HDF5 may fail in any way, including never to return. The attribute `checksum` is of the
-content instead; it proves at the time of saving that what can be read is what was given, and can be recomputed from a
-copy that other tools have rewritten.
+The seal comes after the HDF5 data, where HDF5 does not look. It is checked before HDF5 opens the file, because HDF5 may
+fail in any way on a file with one flipped byte, and may even never return. The attribute `checksum` describes the
+content instead. It proves at the time of saving that the file reads back as the given dataset, and it can be recomputed
+from a copy that other tools have rewritten.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FORMAT = 2
 STAMPS = ("configuration", "format", "understudy_version", "created", "checksum")
 """Attributes that a stored result has besides its own."""
 
-# No single save takes this long: a temporary file that old was left by a process that was killed.
+# No single save takes this long. An older temporary file was left behind by a killed process.
 STALE_SECONDS = 3600.0
 
 _SEAL_MARK = b"understudy seal\n"
@@ -64,11 +64,11 @@ class DamagedFileError(ValueError):
 
 
 class OtherFormatError(ValueError):
-    """A sound file that another version of this package has laid out in another way."""
+    """A sound file in the format of another version of this package."""
 
 
 def canonical_json(configuration: Mapping[str, Any]) -> str:
-    """Return the one JSON text of a configuration; see `understudy.files.canonical_json`.
+    """Return the canonical JSON text of a configuration; see `understudy.files.canonical_json`.
 
     >>> canonical_json({"width": 4, "std": 0.1, "partition": (1, 2)})
     '{"partition":[1,2],"std":0.1,"width":4}'
@@ -84,7 +84,8 @@ def canonical_json(configuration: Mapping[str, Any]) -> str:
 def configuration_hash(configuration: Mapping[str, Any]) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of `canonical_json(configuration)`.
 
-    64 bits: among a million configurations two share a hash with probability 3e-8, and `Store.load` would notice.
+    These are 64 bits: among a million configurations two share a hash with probability 3e-8, and `Store.load` would
+    notice.
 
     >>> configuration_hash({"a": 1, "b": [0.5]}) == configuration_hash({"b": (0.5,), "a": 1})
     True
@@ -95,8 +96,9 @@ def configuration_hash(configuration: Mapping[str, Any]) -> str:
 def checksum(dataset: xr.Dataset) -> str:
     """SHA-256 over every variable (name, dimensions, shape, dtype, bytes, attributes) and the dataset's attributes.
 
-    It describes what the dataset says, not how the file lays it out: byte order, the width of strings and whether
-    an attribute was a scalar or a list of one (netCDF makes no difference) do not enter.
+    It describes the content of the dataset, not the layout of the file. Byte order and the width of strings do not
+    matter. Nor does it matter whether an attribute was a scalar or a list of one, because netCDF does not distinguish
+    them.
     """
     import numpy as np
 
@@ -140,7 +142,7 @@ def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Datas
     encoding: dict[Any, dict[str, Any]] = {
         name: {"_FillValue": None} for name, variable in stored.variables.items() if variable.dtype.kind in "fc"
     }
-    # In memory: HDF5 that meets a full disk can end the process.
+    # In memory, because HDF5 can end the process if the disk is full.
     buffer = io.BytesIO()
     with _without_cluster_locks():
         stored.to_netcdf(buffer, engine="h5netcdf", encoding=encoding)
@@ -156,8 +158,9 @@ def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Datas
 def read_result(path: str | os.PathLike[str]) -> xr.Dataset:
     """Return the dataset in a sealed file, in memory.
 
-    Raises `DamagedFileError` when the seal is broken, and `OtherFormatError` for a sound file of another format. Other
-    errors (no such file, no permission, no HDF5 library, no memory) pass through: they say nothing about the content.
+    Raises `DamagedFileError` if the seal is broken, and `OtherFormatError` for a sound file of another format. Other
+    errors (no such file, no permission, no HDF5 library, no memory) are not caught, because they say nothing about the
+    content.
     """
     file = check_regular(path)
     whole = file.read_bytes()
@@ -182,7 +185,7 @@ def read_result(path: str | os.PathLike[str]) -> xr.Dataset:
 
 @contextmanager
 def _without_cluster_locks() -> Iterator[None]:
-    """On a Dask worker xarray asks the scheduler for a lock named by the file, which a file in memory does not have."""
+    """Disable cluster locks: Dask workers lock a file by its name, but a file in memory has none."""
     if "dask" not in sys.modules:
         yield
         return
@@ -200,9 +203,9 @@ def _parse(content: bytes) -> xr.Dataset:
 
 
 class Store:
-    """A directory of results, one file each; made on the first save.
+    """A directory of results, one file per result. It is created on the first save.
 
-    `directory` is where; it is kept as an absolute path, so that a worker with another working directory finds it.
+    `directory` is stored as an absolute path, so that a worker with another working directory finds it.
     """
 
     def __init__(self, directory: str | os.PathLike[str]):
@@ -218,7 +221,7 @@ class Store:
         return f"Store({str(self.directory)!r})"
 
     def path(self, configuration: Mapping[str, Any]) -> Path:
-        """Where the result of `configuration` is, or will be: `<kind>-<hash>.nc`, its own `kind` or "result"."""
+        """The path of the result of `configuration`: `<kind>-<hash>.nc`, with its own `kind` or "result"."""
         kind = configuration.get("kind", "result")
         if not isinstance(kind, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", kind):
             raise ValueError(
@@ -228,19 +231,18 @@ class Store:
         return self.directory / f"{kind}-{key}.nc"
 
     def save(self, configuration: Mapping[str, Any], dataset: xr.Dataset) -> Path:
-        """Store `dataset` as the result of `configuration`, atomically; an older one is replaced.
+        """Store `dataset` as the result of `configuration`, atomically. An older result is replaced.
 
-        What is stored is read back before it counts: `ValueError` if the dataset does not survive netCDF unchanged
-        (e.g. objects that are not strings), and nothing is stored. `OSError` if the disk is full: what was stored
-        before stays.
+        The file is read back first. If netCDF changes the dataset (for example, objects that are not strings), this
+        raises `ValueError` and stores nothing. If the disk is full, this raises `OSError`, and an older result is kept.
         """
         return write_result(self.path(configuration), configuration, dataset)
 
     def load(self, configuration: Mapping[str, Any]) -> xr.Dataset | None:
-        """The stored result of `configuration`, in memory; None when there is none.
+        """The stored result of `configuration`, in memory; None if there is none.
 
-        A damaged file counts as none: it is moved aside to `<name>.damaged` and the reason is logged as a warning. So
-        does a file of another format, which stays where it is.
+        A damaged file counts as none: it is renamed to `<name>.damaged`, and the reason is logged as a warning. A file
+        of another format also counts as none, but is not renamed.
         """
         path = self.path(configuration)
         try:
@@ -255,7 +257,7 @@ class Store:
             aside = path.with_name(path.name + ".damaged")
             _logger.warning("%s It is moved to %s and will be computed again.", error, aside.name)
             try:
-                # Another process may have noticed too, and stored it anew meanwhile: leave that one in place.
+                # Another process may also have noticed, and stored a new file by now. Leave that one in place.
                 if os.path.samestat(before, path.stat()):
                     os.replace(path, aside)
             except FileNotFoundError:
@@ -263,14 +265,14 @@ class Store:
             return None
 
     def open(self, path: str | os.PathLike[str]) -> xr.Dataset:
-        """The result in one file, in memory, checked; a relative `path` is one inside the store.
+        """The result in one file, in memory, checked. A relative `path` is inside the store.
 
         Raises `FileNotFoundError`, or `DamagedFileError` or `OtherFormatError` with the reason.
         """
         return read_result(self.directory / path)
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """The configurations of all sound results, in the order of their file names; other files are passed over."""
+        """The configurations of all sound results, in the order of their file names; other files are skipped."""
         for path in sorted(self.directory.glob("*.nc")):
             try:
                 configuration = json.loads(read_result(path).attrs["configuration"])

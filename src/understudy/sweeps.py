@@ -1,8 +1,8 @@
 """Grids of tasks on Dask distributed: workers on this machine by default, resumable.
 
 A sweep is a list of cells, each a JSON-able configuration; `run` computes `function(cell)` for every cell that its
-store does not hold yet. One cell is one file, stored as soon as it is finished, so whatever stops a sweep (a failing
-cell, a killed worker, Ctrl-C, `kill -9`) costs the cells in flight and nothing else: run it again and it goes on.
+store does not hold yet. Each cell is one file, stored as soon as it is finished. So whatever stops a sweep (a failing
+cell, a killed worker, Ctrl-C, `kill -9`), only the cells in flight are lost. Run it again to continue.
 
 The worker writes the result if it can see the store (checked with a randomly named probe file); otherwise it sends the
 dataset back, and the client writes it.
@@ -37,7 +37,7 @@ STALE_PROBE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep is: of `total` cells, `done` were computed now, `skipped` were stored before, `failed` failed."""
+    """The progress of a sweep of `total` cells: `done` now, `skipped` because they were stored before, `failed`."""
 
     done: int
     skipped: int
@@ -59,12 +59,12 @@ class SweepProgress:
         return self.seconds / finished * self.remaining if finished else None
 
 
-Progress = SweepProgress  # the name it had first
+Progress = SweepProgress  # kept for code that uses the old name
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be computed, and why."""
+    """A cell that could not be computed, and the reason."""
 
     cell: dict[str, Any]
     error: str
@@ -77,7 +77,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What became of each cell, in the order given."""
+    """The outcome of each cell, in the given order."""
 
     store: Store
     completed: list[dict[str, Any]] = field(default_factory=list)
@@ -99,10 +99,10 @@ class SweepResult:
 
 
 def grid(**axes: Any) -> list[dict[str, Any]]:
-    """The cells of a grid: the product of the axes, the last one running fastest.
+    """The cells of a grid: the product of the axes. The last axis varies fastest.
 
-    An axis is a list, tuple, range or NumPy array of values; anything else (a number, a string, None) is one value for
-    all cells. A value that is itself a list goes in a list.
+    An axis is a list, tuple, range or NumPy array of values. Anything else (a number, a string, None) is one value for
+    all cells. Put a value that is itself a list inside a list.
 
     >>> grid(activation="erf", teachers=[5, 8])
     [{'activation': 'erf', 'teachers': 5}, {'activation': 'erf', 'teachers': 8}]
@@ -133,25 +133,25 @@ def run(
 
     **Arguments**
 
-    - `function`: of a module that the workers can import. It gets the cell in JSON's types (lists for tuples).
+    - `function`: a function from a module that the workers can import. It gets the cell in JSON's types (lists for
+      tuples).
     - `cluster`, `scheduler_file`: the address (`tcp://host:8786`) or the file of a running Dask scheduler, whose
-      workers have this package. Without either, `workers` processes are started here (default: one per core), with
-      one thread each. As always with processes, a script that does so keeps its own code under
-      `if __name__ == "__main__":`.
+      workers have this package. Without either, `workers` processes with one thread each are started here (default: one
+      per core). As always with processes, such a script must keep its own code under `if __name__ == "__main__":`.
     - `progress`: called after every cell, and about every second in between.
 
-    A failing cell does not stop the rest; it is in the result's `failed`. A cell whose worker is killed is tried
-    again, up to three times (on a running cluster up to twice its scheduler's `allowed-failures` plus one).
-    KeyboardInterrupt stops the workers at once and is raised again; what is finished is stored.
+    A failing cell does not stop the others; it is listed in the result's `failed`. A cell whose worker is killed is
+    tried again, up to three times (on a running cluster up to twice its scheduler's `allowed-failures` plus one).
+    KeyboardInterrupt stops the workers at once and is raised again. Finished cells stay stored.
     """
     clusters.check_place(cluster, scheduler_file, workers)
-    # A cell given twice is one cell.
+    # A cell that is given twice is computed once.
     unique: dict[str, dict[str, Any]] = {}
     for cell in cells:
         text = canonical_json(cell)
         unique[text] = json.loads(text)
         store.path(unique[text])  # refuses a bad `kind` before anything starts
-    # `load`, not a look at the file's name: it moves a damaged file aside, so that it stays to be looked at.
+    # `load` instead of a check of the file's name: it renames a damaged file, which is then kept for inspection.
     pending = {text: cell for text, cell in unique.items() if store.load(cell) is None}
     sweep = _Sweep(store, pending, skipped=len(unique) - len(pending), progress=progress)
     sweep.report()
@@ -198,7 +198,7 @@ class _Sweep:
         texts = list(self.pending)
 
         def tick() -> None:
-            probe.touch()  # keeps it from counting as left behind
+            probe.touch()  # a file that is not touched would count as left behind
             self.report()
 
         for position, outcome in clusters.compute(work, list(self.pending.values()), client, tick=tick):
@@ -226,10 +226,10 @@ def _compute_cell(
     import xarray as xr
 
     store = Store(directory) if (Path(directory) / probe).exists() else None
-    # It may be stored by now: by a worker that was killed before it could say so, or by another sweep.
+    # It may already be stored: by a worker that was killed before it could report, or by another sweep.
     if store is not None and store.load(cell) is not None:
         return None
-    # A copy: the result is stored under the cell as given, whatever `function` does to it.
+    # Pass a copy: the result is stored under the given cell, even if `function` changes its argument.
     dataset = function(json.loads(json.dumps(cell)))
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(f"A sweep's function returns an xarray.Dataset; received {type(dataset).__name__}.")

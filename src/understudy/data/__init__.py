@@ -1,1 +1,1 @@
-"""Data sets from the user's own copy, verified to the byte. `python -m understudy.data` fetches MNIST."""
+"""Data sets from the user's own copy, verified byte by byte. `python -m understudy.data` fetches MNIST."""

@@ -1,4 +1,4 @@
-"""Labelled images from a file, and whether they are, to the byte, those of a data set."""
+"""Labelled images from a file, and a check that they are those of a data set, byte by byte."""
 
 import hashlib
 import zipfile
@@ -20,7 +20,10 @@ RuntimeError is how zipfile says that it has no way to unpack: a method it does 
 
 @dataclass(frozen=True)
 class Images:
-    """Images (N, height, width) or (N, height, width, 3) and labels (N,), unsigned bytes, to train and to test; and where they were found."""
+    """Training and test images (N, height, width) or (N, height, width, 3), labels (N,), and the place they come from.
+
+    Images and labels are unsigned bytes.
+    """
 
     x_train: np.ndarray
     y_train: np.ndarray
@@ -30,9 +33,9 @@ class Images:
 
 
 def read_npz(file: Path, parts: Sequence[str]) -> dict[str, np.ndarray]:
-    """These arrays of an npz file."""
+    """Read these arrays from an npz file."""
     try:
-        # Opened here: NumPy leaves a damaged archive open that it has opened itself.
+        # The file is opened here, because NumPy does not close a damaged archive that it has opened itself.
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             return {part: stored[part] for part in parts}
     except UNREADABLE as error:

@@ -1,7 +1,8 @@
-"""A part of CIFAR-10 from the user's own copy, verified to the byte: its first training batch and the first 2,000 test images.
+"""A part of CIFAR-10 from the user's own copy: its first training batch and the first 2,000 test images.
 
-Looked for at the path given, or in `$UNDERSTUDY_DATA`: a file `cifar10_12k.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory
-with the binary version's `data_batch_1.bin` and `test_batch.bin` (itself or as `cifar-10-batches-bin`).
+The data are verified byte by byte. They are searched for at the given path or in `$UNDERSTUDY_DATA`: a file
+`cifar10_12k.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory with the binary version's
+`data_batch_1.bin` and `test_batch.bin` (directly or in `cifar-10-batches-bin`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ CONTENT = {
 
 
 def cifar10_part(path: str | Path | None = None, *, verified: bool = True) -> Images:
-    """That part of CIFAR-10, 10,000 photographs of 32 × 32 to train and 2,000 to test; `MissingDataError` if it is nowhere, `WrongDataError` if what is there is something else."""
+    """Read that part of CIFAR-10: 10,000 photographs of 32 × 32 pixels to train and 2,000 to test.
+
+    Raises `MissingDataError` if it is not found, and `WrongDataError` if the files contain something else.
+    """
     named = os.environ.get("UNDERSTUDY_DATA")
     places = [Path(path)] if path is not None else [Path(named)] if named else []
     for place in places:
@@ -55,7 +59,7 @@ def _read(place: Path) -> dict[str, np.ndarray] | None:
 
 
 def _read_batch(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """A batch of the binary version: one byte of label and 3 × 32 × 32 of image a record."""
+    """A batch of the binary version. Each record has one byte of label and 3 × 32 × 32 bytes of image."""
     raw = np.frombuffer(file.read_bytes(), np.uint8)
     if raw.size % 3073:
         raise WrongDataError(

@@ -1,9 +1,9 @@
-"""What can be wrong with data; without array libraries, so that the ledger can know."""
+"""Errors about data. This module imports no array library, so that the ledger can use it."""
 
 
 class MissingDataError(FileNotFoundError):
-    """Data that were asked for are not there; the message says where they were looked for and how to get them."""
+    """The requested data were not found. The message says where they were searched for and how to get them."""
 
 
 class WrongDataError(ValueError):
-    """A file was found that is not what it claims to be."""
+    """A file is not what it claims to be."""

@@ -1,8 +1,8 @@
-"""MNIST from the user's own copy, or fetched when asked to; verified to the byte, and never replaced by others.
+"""MNIST from the user's own copy, or fetched on request. It is verified byte by byte and never replaced by other data.
 
-Looked for in this order: the path given; `$UNDERSTUDY_DATA`; the cache directory, where fetched files are kept. A path
-is a file `mnist.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory with that file or with the
-four original IDX files, gzipped or not. `python -m understudy.data` fetches.
+It is searched for in this order: the given path; `$UNDERSTUDY_DATA`; the cache directory, where fetched files are kept.
+A path is a file `mnist.npz` with arrays `x_train`, `y_train`, `x_test`, `y_test`, or a directory with that file or with
+the four original IDX files, gzipped or not. `python -m understudy.data` fetches it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def mnist(
     mirrors: Sequence[str] = MIRRORS,
     opener: Opener | None = None,
 ) -> Images:
-    """MNIST from the user's copy, or from the cache, or fetched into the cache if `fetch`: 60,000 digits of 28 × 28 to train, 10,000 to test.
+    """Read MNIST: 60,000 digits of 28 × 28 pixels to train and 10,000 to test.
 
-    Raises `MissingDataError` if it is nowhere, and `WrongDataError` if what is there is not MNIST, byte for byte.
+    It comes from the user's copy or from the cache, or is fetched into the cache if `fetch` is true. Raises
+    `MissingDataError` if it is not found, and `WrongDataError` if the files are not MNIST, byte for byte.
     """
     cache = cache_directory() / "data" / "mnist" if cache is None else cache
     named = os.environ.get("UNDERSTUDY_DATA")
@@ -115,7 +116,7 @@ def _read_idx(file: Path) -> np.ndarray:
 
 
 def _fetch(name: str, digest: str, cache: Path, mirrors: Sequence[str], opener: Opener) -> None:
-    """One file into the cache, from the first mirror that gives the right bytes."""
+    """Fetch one file into the cache, from the first mirror that delivers the right bytes."""
     target = cache / name
     if target.is_file() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
         return

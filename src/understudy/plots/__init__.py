@@ -1,4 +1,4 @@
-"""Figures: each is a function of results and, where that makes sense, of axes to draw on; it returns the figure.
+"""Figures. Each is drawn by a function of results (and of axes, where that makes sense), which returns the figure.
 
 >>> import understudy as us
 >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)

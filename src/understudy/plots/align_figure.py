@@ -18,7 +18,7 @@ DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, ax: Any = None) -> Any:
-    """Recovery of the lowest layer, loss, and what became of every student; returns the figure.
+    """Recovery of the lowest layer, loss, and the final state of every student; returns the figure.
 
     With `ax` only the recovery is drawn, on these axes.
     """
@@ -38,7 +38,7 @@ def align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold:
 
 
 def _coloured(cells: Sequence[Experiment]) -> list[tuple[Any, float]]:
-    """The different degrees of over-parameterisation, rising, each after a colour of its own."""
+    """The degrees of over-parameterisation in ascending order, each with its own colour."""
     overs = sorted({c.over for c in cells})
     return list(zip(colours(len(overs)), overs, strict=True))
 
@@ -64,7 +64,7 @@ def recovery_by_polarity(
 
 
 def recovery_by_epoch(axes: Any, cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float) -> None:
-    """Share of teachers recovered against time, one curve a cell."""
+    """Share of teachers recovered against time, one curve per cell."""
     for colour, over in _coloured(cells):
         for cell, rows in zip(cells, results, strict=True):
             if cell.over == over:

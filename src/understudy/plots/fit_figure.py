@@ -1,4 +1,4 @@
-"""The figure of a fit: losses by seed, what each distinct solution is, and how one run got there."""
+"""The figure of a fit: losses by seed, the structure of each distinct solution, and the flow of one run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _correlations(axes: Any, rows: xr.Dataset, line: Line, colour: Any) -> Any:
 
 
 def _trajectories(figure: Any, rows: xr.Dataset, line: Line) -> None:
-    """Loss, norms, outgoing weights and correlations of the run that stands for the most frequent solution."""
+    """Loss, norms, outgoing weights and correlations of the run that represents the most frequent solution."""
     left, middle, right = figure.subplots(1, 3)
     times = rows["time"].values
     end = float(rows["flow_time"].values[line.first])

@@ -1,4 +1,4 @@
-"""The figure of a merge: which neurons are aligned, how many are left, and how far the function stayed the same."""
+"""The figure of a merge: which neurons are aligned, how many are left, and how much the function changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def merge(before: TwoLayer | Deep, merged: Merged, activation: str) -> Any:
 
 
 def _alignments(figure: Any, axes: Any, network: TwoLayer | Deep, layer: LayerMerge) -> None:
-    """Cosines between the neurons of the layer that lost most, groups beside each other and what was removed last."""
+    """Cosines between the neurons of the layer that lost most; groups are adjacent, and removed neurons come last."""
     rows = _rows(network, layer.layer - 1)
     joined = [i for group in layer.groups for i in group]
     single = [i for i in range(layer.before) if i not in joined and i not in layer.removed]
@@ -74,7 +74,7 @@ def _counts(axes: Any, layers: tuple[LayerMerge, ...]) -> None:
 
 
 def _outputs(axes: Any, before: TwoLayer | Deep, merged: Merged, activation: str) -> None:
-    """Outputs of both networks on standard normal inputs, whatever the merge kept."""
+    """Outputs of both networks on standard normal inputs, whatever kind of merge it was."""
     import jax.numpy as jnp
 
     x = jnp.asarray(np.random.default_rng(1).normal(size=(400, _rows(before, 0, bias=False).shape[1])))

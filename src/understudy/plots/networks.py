@@ -12,7 +12,7 @@ from understudy.plots.style import colours, house_style, save
 
 
 def draw_curves(curves: Sequence[tuple[str, Sequence[float]]], stem: str | Path | None = None) -> Any:
-    """Error against the share of neurons that stay, one line per layer; returns the figure, and saves it if `stem` is given."""
+    """Error against the share of neurons kept, one line per layer; returns the figure. `stem` saves it there."""
     from matplotlib.figure import Figure
 
     with house_style():

@@ -6,7 +6,7 @@ import numpy as np
 def order_of_neurons(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Orders of students and teachers, from their correlations u_ij, that put copies on the diagonal.
 
-    Students come by how much they specialise, teachers by the student that owns them.
+    Students are sorted by how much they specialise, teachers by the student that matches them best.
     """
     students = np.argsort(-np.abs(correlation).max(axis=1), kind="stable")
     owner = np.abs(correlation[students]).argmax(axis=0)

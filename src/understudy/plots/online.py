@@ -1,4 +1,4 @@
-"""Figures of one-pass SGD: order parameters with simulations beneath, error against time, asymptotic error over (η, width)."""
+"""Figures of one-pass SGD: order parameters and simulations, error against time, asymptotic error over (η, width)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def draw_online(
     result: OnlineResult, stem: Path, *, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()
 ) -> list[Path]:
-    """Overlaps with the teacher, overlaps of students and the loss, side by side, saved beside each other."""
+    """Overlaps with the teacher, overlaps of students and the loss, side by side; saved as PNG and SVG."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -80,7 +80,7 @@ def draw_phases(phases: Phases, stem: Path) -> list[Path]:
 
 
 def draw_phase_diagram(phases: Phases, ax: Any) -> Any:
-    """Asymptotic error over (η, students) on a logarithmic colour scale; grey where the perfect student is not stable."""
+    """Asymptotic error over (η, students) on a logarithmic colour scale; grey where the perfect student is unstable."""
     from matplotlib.colors import LogNorm
 
     shown = np.ma.masked_invalid(phases.errors.T)

@@ -1,4 +1,4 @@
-"""The figure of a split: the least eigenvalues along the line of split points with both bounds, two panels a neuron."""
+"""The figure of a split: least eigenvalues along the line of split points and both bounds, two panels per neuron."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ COLUMNS = 4
 def split(lines: Sequence[Mapping[str, Any]], report: Mapping[str, Any]) -> Any:
     """Five least eigenvalues against μ with the bounds of Lemma 4.2 and App. D.2.1, and the certified points.
 
-    The upper bound is of the size of the eigenvalues, the lower one is not: it has a panel of its own. Returns the figure.
+    The upper bound has the size of the eigenvalues. The lower bound does not, so it has its own panel. Returns the
+    figure.
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""One look for every figure: colour-blind safe, readable at the size it is printed."""
+"""One style for every figure: safe for colour-blind readers, and legible at the printed size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def house_style() -> Iterator[None]:
 
 
 def colours(count: int) -> list[Any]:
-    """As many different colours: the palette's first ones, or steps of viridis where there are more than it has."""
+    """This many different colours: the first ones of the palette, or steps of viridis if the palette has too few."""
     if count <= len(COLOURS):
         return list(COLOURS[:count])
     import matplotlib as mpl
@@ -51,13 +51,13 @@ def colours(count: int) -> list[Any]:
 
 
 def save(figure: Any, stem: str | Path) -> list[Path]:
-    """Write `stem`.png and `stem`.svg beside each other, each atomically; a dot in the name is part of it."""
+    """Write `stem`.png and `stem`.svg, each atomically. A dot in `stem` is part of the name."""
     stem = Path(stem)
     paths = []
     with house_style():
         for ending, options in (("png", {}), ("svg", {"metadata": {"Date": None}})):
             content = io.BytesIO()
             figure.savefig(content, format=ending, **options)
-            figure.set_layout_engine("none")  # what the first drawing has laid out holds for the second
+            figure.set_layout_engine("none")  # the second drawing uses the layout of the first
             paths.append(write_atomically(stem.with_name(f"{stem.name}.{ending}"), content.getvalue()))
     return paths

@@ -15,7 +15,7 @@ OTHER = "#BBBBBB"
 
 
 def sweep(rows: Sequence[dict[str, Any]]) -> Any:
-    """Shares of runs by solution above and losses below, against k; a column for all cells that differ in k only.
+    """Shares of runs by solution (top) and losses (bottom) against k; one column for all cells that differ only in k.
 
     `rows` are summaries of cells, see `understudy.results.cells.summarise_cell`. Returns the figure.
     """
@@ -56,7 +56,7 @@ def sweep(rows: Sequence[dict[str, Any]]) -> Any:
 
 
 def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Cells that differ in k only, under a title that says in what else cells of this sweep differ; k rises."""
+    """Cells that differ only in k, in ascending order, under a title that says how the cells of this sweep differ."""
     titles = [
         {
             "activation": row["activation"],
@@ -86,7 +86,7 @@ def _dimension(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _family(label: str, student: int) -> str:
-    """Labels with the width written as n, so that columns of different width share their colours."""
+    """Labels with the width written as n, so that columns of different widths share their colours."""
     for number, text in ((student, "n"), (student - 1, "(n-1)")):
         label = label.replace(f"{number}-copy", f"{text}-copy")
     return label
