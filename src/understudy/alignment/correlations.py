@@ -1,6 +1,7 @@
 """How well students align with teachers: normalised correlations of their activations, best matches, recovery.
 
-The normalised correlation of two nodes is that of their post-activation values over the evaluation samples, centred (Tian 2020, Section 6):
+The normalised correlation of two nodes is that of their centred activations over the evaluation samples (Tian 2020,
+Section 6):
 
     ρ_jk = Σ_s (f*_j(x_s) - mean)(f_k(x_s) - mean) / (norms of both).
 """
@@ -20,9 +21,9 @@ RECOVERED = 0.95
 
 @dataclass(frozen=True)
 class Alignment:
-    """Correlations of one layer's teachers (rows) and students (columns), and what follows from them.
+    """Correlations of one layer's teachers (rows) and students (columns), and best matches and recovery.
 
-    Nodes that do not vary over the samples correlate with nothing: 0.
+    Nodes that do not vary over the samples have correlation 0 with all others.
     """
 
     correlations: Float[np.ndarray, "m n"]
@@ -34,7 +35,7 @@ class Alignment:
 
     @property
     def student_of_teacher(self) -> np.ndarray:
-        """Which student that is."""
+        """The index of each teacher's best student."""
         return self.correlations.argmax(axis=1)
 
     @property
@@ -57,7 +58,8 @@ def recovery_interval(
 ) -> tuple[float, float, float]:
     """The share of teachers recovered, from flags (seeds, teachers), and its bootstrap interval over seeds.
 
-    Teachers of one seed share their student and are not independent, so seeds are what is resampled. One seed has no interval: NaN.
+    Teachers of one seed share their student and are not independent, so seeds are resampled. With one seed the interval
+    is NaN.
     """
     shares = np.asarray(recovered, float).mean(axis=1)
     if len(shares) < 2:
@@ -78,14 +80,14 @@ def normalised(values: Float[Array, "S n"]) -> Float[Array, "S n"]:
     centred = values - jnp.mean(values, axis=0, keepdims=True)
     size = jnp.sqrt(jnp.sum(centred**2, axis=0, keepdims=True))
     scale = jnp.sqrt(jnp.sum(values**2, axis=0, keepdims=True))
-    constant = size <= 1e-13 * scale  # what rounding leaves of a node that does not vary
+    constant = size <= 1e-13 * scale  # a node that does not vary, up to rounding
     return jnp.where(constant, 0.0, centred / jnp.where(constant, 1.0, size))
 
 
 def align(
     student: Deep, teacher: Deep, inputs: Float[Array, "S d"], activation: str | Activation = "relu"
 ) -> tuple[Alignment, ...]:
-    """The alignment of every hidden layer, the first first; student and teacher have the same depth."""
+    """The alignment of every hidden layer, starting with the first. Student and teacher have the same depth."""
     if student.depth != teacher.depth:
         raise ValueError(f"Layers are compared one by one; received depths {student.depth} and {teacher.depth}.")
     x = jnp.asarray(inputs, float)

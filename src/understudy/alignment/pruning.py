@@ -1,9 +1,10 @@
-"""Students pruned to what their teacher explains: unaligned nodes removed, co-linear ones merged, and what that changed.
+"""Prune students: remove nodes that match no teacher, merge co-linear nodes, and report what changed.
 
-At a point where every sample's gradient vanishes, a node of the lowest layer whose boundary no teacher shares contributes nothing but an affine
-function, alone or together with the nodes on its boundary (Tian 2020, Thm 3 and Cor. 2, which say "nothing": that overlooks nodes that face
-opposite ways, since σ(u) - σ(-u) = u). The theorem needs enough observers, and boundaries within the data. Whether it applies is measured before
-anything is removed: what the nodes contribute together, less a constant or an affine function that is kept, must be small on the inputs.
+Suppose that the gradient of every sample vanishes. Then a node of the lowest layer whose boundary no teacher shares
+contributes only an affine function, alone or together with the nodes on its boundary. (Tian 2020, Thm 3 and Cor. 2, say
+"nothing". That overlooks nodes that face opposite ways, since σ(u) - σ(-u) = u.) The theorem needs enough observers,
+and boundaries within the data. Before anything is removed, a measurement decides whether the theorem applies: the joint
+contribution of the nodes, less a constant or an affine function that is kept, must be small on the inputs.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from understudy.surgery.parts import check_inputs, forward, unpack
 
 @dataclass(frozen=True)
 class Pruned:
-    """The smaller student and what changed.
+    """The smaller student and the changes.
 
-    - `removed`: nodes of the lowest layer that were taken out; `groups`: nodes (old numbers) that were merged into one each.
+    - `removed`: removed nodes of the lowest layer; `groups`: nodes (old numbers) that were merged into one each.
     - `report`: sizes, norms and the change of function on the inputs, all steps together.
     - `loss_before`, `loss_after`: ½ mean ‖f* - f‖² on the inputs.
     - `opposite`: nodes that were kept because they lie on a teacher's boundary and face the other way.
-    - `added`: nodes, active on all inputs, that carry the affine part of what was removed.
-    - `expected_change`: known before removing: the change of the layer above's pre-activations on the inputs, relative to their size.
+    - `added`: nodes, active on all inputs, that represent the affine part of the removed nodes.
+    - `expected_change`: the relative change of the next layer's pre-activations on the inputs, computed before
+      removing.
     """
 
     network: Deep
@@ -54,18 +56,20 @@ def prune_unaligned(
     fold: bool = True,
     largest_change: float = 0.05,
 ) -> Pruned:
-    """Remove the nodes of the student's lowest layer that share no teacher's boundary, and merge co-linear ones.
+    """Remove the nodes of the student's lowest layer that share no boundary with a teacher, and merge co-linear ones.
 
     **Arguments**
 
-    - `inputs`: (S, d), where correlations and changes are measured; data that the student was not trained on.
-    - `threshold`: a node is removed if its best correlation with a teacher is at most this, and so is the cosine of its weights and bias with
-      the opposite of every teacher's.
-    - `tolerance`: distance of unit vectors (weights with bias) up to which nodes count as co-linear; 0 merges exact copies only.
-    - `fold`: keep the mean over `inputs` of what removed nodes contributed in the biases of the layer above. If that is not enough, their affine
-      part is kept by nodes that are active on all inputs.
-    - `largest_change`: the change of the layer above's pre-activations on the inputs, relative to their size (root mean squares), that is
-      accepted. Raises `ValueError`, and removes nothing, if it would be larger: the theorem does not apply there.
+    - `inputs`: (S, d), where correlations and changes are measured: data that were not used for training.
+    - `threshold`: a node is removed if two numbers are at most this: its best correlation with a teacher, and the
+      largest cosine of its weights and bias with the opposite of a teacher's.
+    - `tolerance`: distance of unit vectors (weights with bias) up to which nodes count as co-linear; 0 merges only
+      exact copies.
+    - `fold`: keep the mean contribution of removed nodes over `inputs` in the biases of the next layer. If that is not
+      enough, nodes that are active on all inputs keep their affine part.
+    - `largest_change`: the largest accepted change of the next layer's pre-activations on the inputs, relative to their
+      size (root mean squares). If the change would be larger, the theorem does not apply. Then this raises `ValueError`
+      and removes nothing.
     """
     x = check_inputs(inputs, student.weights[0].shape[1])
     best = align(student, teacher, jnp.asarray(x))[0].best_of_student
@@ -95,7 +99,7 @@ def prune_unaligned(
 def _without(
     student: Deep, removed: tuple[int, ...], x: np.ndarray, fold: bool, largest_change: float
 ) -> tuple[Deep, int, float]:
-    """The student without these nodes, the nodes added for their affine part, and the expected change."""
+    """The student without these nodes, the nodes that were added for their affine part, and the expected change."""
     hidden = np.asarray(student.layers(jnp.asarray(x), "relu")[0])
     out, bias = np.asarray(student.weights[1]), np.asarray(student.biases[1])
     size = float(np.sqrt(np.mean((hidden @ out.T + bias) ** 2)))
@@ -125,7 +129,7 @@ def _without(
 
 
 def _with_linear(network: Deep, out: np.ndarray, rows: np.ndarray, constant: np.ndarray, x: np.ndarray) -> Deep:
-    """The network plus out @ (rows @ x) + constant on the inputs, by nodes that are active there and twice as far out."""
+    """The network plus out @ (rows @ x) + constant on the inputs, by nodes active there and up to twice as far out."""
     shifts = 2 * np.max(np.abs(x @ rows.T), axis=0)
     weights = (
         jnp.concatenate([network.weights[0], jnp.asarray(rows)]),
@@ -148,10 +152,11 @@ def _unit_rows(network: Deep) -> np.ndarray:
 
 
 def group_sums(student: Deep, *, tolerance: float) -> list[tuple[tuple[int, ...], float]]:
-    """Groups of co-linear nodes of the lowest layer, opposite ones included, and ‖Σ v_k ‖w_k‖‖ of each, w_k with its bias.
+    """Groups of co-linear nodes of the lowest layer, opposite ones included, and ‖Σ v_k ‖w_k‖‖ of each group.
 
-    This is the jump of the output's slope across the boundary that the nodes of a group share (Tian 2020, Thm 3). Nodes belong together if their
-    unit vectors, up to sign, are at most `tolerance` from that of the longest; every node is in one group.
+    w_k includes the bias. The norm is the jump of the output's slope across the boundary that the nodes of a group
+    share (Tian 2020, Thm 3). Nodes are in one group if their unit vectors, up to sign, are at most `tolerance` from
+    that of the longest. Every node is in one group.
     """
     rows = np.concatenate([np.asarray(student.weights[0]), np.asarray(student.biases[0])[:, None]], axis=1)
     lengths = np.linalg.norm(rows, axis=1)

@@ -1,17 +1,17 @@
-"""What every layer sees of the layers above it: gates, fan-out maps V_l, and the mixtures A_l and B_l of Tian 2020, Lemma 1.
+"""How each layer acts on the output: gates, fan-out maps V_l, and the mixtures A_l and B_l of Tian 2020, Lemma 1.
 
-On the region of inputs where no gate switches, the output of a ReLU network is an affine function of any layer's activations,
-f_L = V_l f_l + c_l, with
+In a region of inputs where no gate switches, the output of a ReLU network is an affine function of the activations of
+any layer, f_L = V_l f_l + c_l, with
 
     V_{l-1} = V_l D_l W_l,    c_{l-1} = c_l + V_l D_l b_l,    V_L = I, c_L = 0,
 
-D_l the diagonal of gates (the last layer has none). For a student and a teacher (*) of the same depth the gradient of -½‖f*_L - f_L‖² with respect to
-the pre-activations of layer l is, sample by sample,
+D_l the diagonal of gates (the last layer has none). For a student and a teacher (*) of the same depth the gradient of
+-½‖f*_L - f_L‖² with respect to the pre-activations of layer l is, sample by sample,
 
     g_l = D_l [A_l f*_l - B_l f_l],    A_l = V_lᵀV*_l,    B_l = V_lᵀV_l,
 
-with activations and maps extended by the constant node: f_l by 1 and V_l by the column c_l. Weights are those of `Deep`, transposed against the
-paper's. Everything is computed for all samples at once.
+with activations and maps extended by the constant node: f_l by 1 and V_l by the column c_l. Weights are those of
+`Deep`, which are transposed relative to the paper. Everything is computed for all samples at once.
 """
 
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class LayerView(NamedTuple):
 
 
 def view(network: Deep, inputs: Float[Array, "S d"], activation: str | Activation = "relu") -> tuple[LayerView, ...]:
-    """All layers 1, …, L of a network on these inputs, the first layer first.
+    """All layers 1, …, L of a network on these inputs, in this order.
 
     The activation is piecewise linear with its kink at 0 (relu, abs, linear): σ(z) = D z.
     """
@@ -58,7 +58,7 @@ def _view(network: Deep, inputs: Array, sigma: PiecewiseLinear) -> tuple[LayerVi
     forward, x = [], inputs
     for l, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
         z = affine(x, w, b)
-        # An input on the boundary itself counts as inactive, as in z = I[· > 0].
+        # An input on the boundary itself counts as inactive: the gate is I[z > 0].
         gate = jnp.where(z > 0, sigma.slope + sigma.kink, sigma.slope - sigma.kink)
         gate = jnp.ones_like(z) if l == network.depth else gate
         x = gate * z
@@ -75,7 +75,10 @@ def _view(network: Deep, inputs: Array, sigma: PiecewiseLinear) -> tuple[LayerVi
 
 
 def mixtures(student: LayerView, teacher: LayerView) -> tuple[Float[Array, "S n1 m1"], Float[Array, "S n1 n1"]]:
-    """A_l and B_l of one layer, (S, n + 1, m + 1) and (S, n + 1, n + 1), with the constant node last in every axis; without biases its rows and columns are zero."""
+    """A_l and B_l of one layer, (S, n + 1, m + 1) and (S, n + 1, n + 1).
+
+    The constant node is last in every axis. Without biases its rows and columns are zero.
+    """
     v, u = _extended(student), _extended(teacher)
     return jnp.einsum("sck,scj->skj", v, u), jnp.einsum("sck,scj->skj", v, v)
 
@@ -85,7 +88,7 @@ def _extended(layer: LayerView) -> Float[Array, "S C n1"]:
 
 
 def backpropagated(student: tuple[LayerView, ...], teacher: tuple[LayerView, ...]) -> tuple[Float[Array, "S _"], ...]:
-    """g_l of every layer by Lemma 1, without the mixtures in full: D_l V_lᵀ[(V*_l f*_l + c*_l) - (V_l f_l + c_l)]."""
+    """g_l of every layer by Lemma 1, without forming the mixtures: D_l V_lᵀ[(V*_l f*_l + c*_l) - (V_l f_l + c_l)]."""
     if len(student) != len(teacher) or student[-1].activations.shape != teacher[-1].activations.shape:
         raise ValueError(
             "Student and teacher have the same depth, outputs and samples; received depths "
@@ -104,5 +107,5 @@ def _reached(layer: LayerView) -> Float[Array, "S C"]:
 
 
 def importance(layer: LayerView) -> Float[Array, " n"]:
-    """√E[β_kk]: the root mean square over samples of ‖v_k‖, what the fan-out norm is for two layers (Tian 2020, Fig. 9)."""
+    """√E[β_kk], the root mean square of ‖v_k‖ over samples; for two layers, the fan-out norm (Tian 2020, Fig. 9)."""
     return jnp.sqrt(jnp.mean(jnp.sum(layer.fan_out**2, axis=1), axis=0))

@@ -1,10 +1,12 @@
-"""Alignment statistics of one student at the price of a forward pass: one sweep over blocks of evaluation samples, nothing kept of them.
+"""Alignment statistics of one student at the cost of a forward pass: one sweep over blocks of evaluation samples.
 
-With unit teachers t̂_j (centred activations over the evaluation samples, scaled to norm 1; fixed, so computed once) the normalised correlation is
+Unit teachers t̂_j are activations centred over the evaluation samples and scaled to norm 1. They are fixed, so they are
+computed once. With them the normalised correlation is
 
     ρ_jk = t̂_j·f_k / ‖f_k - mean‖,    ‖f_k - mean‖² = Σ f_k² - (Σ f_k)²/S,
 
-sums that a block of samples adds to while its activations are in the processor's cache. `correlate` does the same with all activations at hand.
+Each block of samples adds to these sums while its activations are in the processor's cache. `correlate` computes the
+same from all activations at once.
 """
 
 from typing import NamedTuple
@@ -21,7 +23,9 @@ BLOCK = 500
 
 
 class Reference(NamedTuple):
-    """What a teacher is on the evaluation samples: inputs (S, d), its outputs (S, C), and unit activations t̂ (S, m_l) of every hidden layer."""
+    """A teacher on the evaluation samples: inputs (S, d), outputs (S, C), unit activations t̂ (S, m_l) of hidden
+    layers.
+    """
 
     inputs: Float[Array, "S d"]
     outputs: Float[Array, "S C"]
@@ -36,7 +40,7 @@ class Measured(NamedTuple):
 
 
 def refer(teacher: Deep, inputs: Float[Array, "S d"]) -> Reference:
-    """The teacher's side, computed once."""
+    """The reference of a teacher, to be computed once."""
     *hidden, outputs = teacher.layers(inputs, "relu")
     return Reference(inputs, outputs, tuple(normalised(f) for f in hidden))
 
@@ -44,7 +48,8 @@ def refer(teacher: Deep, inputs: Float[Array, "S d"]) -> Reference:
 def measure(student: Deep, reference: Reference, start: int | Array = 0, samples: int | None = None) -> Measured:
     """The student's loss and correlations; traceable, so that it can be mapped over seeds.
 
-    A reference may hold the samples of several teachers one after another; this student's are then `samples` from `start` on.
+    A reference may hold the samples of several teachers one after another. This student then uses `samples` of them,
+    beginning at `start`.
     """
     count = len(reference.inputs) if samples is None else samples
 
@@ -80,6 +85,6 @@ def _correlation(
     products: Float[Array, "m n"], total: Float[Array, " n"], squares: Float[Array, " n"], samples: int
 ) -> Float[Array, "m n"]:
     spread = squares - total**2 / samples
-    constant = spread <= 1e-12 * squares  # what rounding leaves of a node that does not vary
+    constant = spread <= 1e-12 * squares  # a node that does not vary, up to rounding
     size = jnp.sqrt(jnp.where(constant, 1.0, spread))
     return jnp.where(constant, 0.0, 1.0)[None, :] * products / size[None, :]

@@ -4,11 +4,12 @@ For a positively homogeneous σ and symmetric R₁, R₂ it finds
 
   max ⟨R₁, zzᵀ⟩ + ⟨R₂, σ(z)σ(z)ᵀ⟩   over   z = Bᵀw, ‖w‖ = 1,
 
-B (c × N) fixed. On the closed cell of a sign pattern of z the objective is a quadratic form wᵀQw. A maximiser over the cell
-lies in the relative interior of one of its faces {z_i = 0 for i ∈ I}; the face spans a subspace, in which the
-Rayleigh quotient has no local maxima but the leading eigenvectors. So the maximum is the largest leading eigenvalue over
-all sign vectors in {-, 0, +}^N whose leading eigenvector has these signs: 3^N small eigenproblems, N ≤ 9 or so.
-A leading eigenspace of more than one dimension is counted without a look at signs, which keeps the value an upper bound.
+with B (c × N) fixed. On the closed cell of a sign pattern of z the objective is a quadratic form wᵀQw. A maximiser over
+the cell lies in the relative interior of one of its faces {z_i = 0 for i ∈ I}. The face spans a subspace, in which the
+only local maxima of the Rayleigh quotient are the leading eigenvectors. So the maximum is the largest leading
+eigenvalue over all sign vectors in {-, 0, +}^N whose leading eigenvector has these signs: 3^N small eigenproblems, N ≤
+9 or so. A leading eigenspace of more than one dimension is counted without checking signs, so the value stays an upper
+bound.
 """
 
 import itertools
@@ -47,7 +48,7 @@ class ConeOracle:
                 f"The exact oracle enumerates 3^N sign vectors, N ≤ {MOST_INPUTS}; received N = {count} inputs. Take "
                 "fewer inputs, or use the local search, which certifies nothing."
             )
-        # Directions that no input sees do not count: work in the column space of B.
+        # Work in the column space of B, because directions orthogonal to all inputs do not matter.
         left, singular, _ = np.linalg.svd(basis, full_matrices=False)
         self._frame = left[:, singular > 1e-13 * max(singular.max(initial=0.0), 1e-300)]
         self._inner = self._frame.T @ basis
@@ -69,7 +70,7 @@ class ConeOracle:
                 continue
             hidden = np.linalg.norm(space.T @ self._inner, axis=0) <= 1e-12 * np.abs(self._inner).max()
             if np.any(hidden & ~on):
-                continue  # these inputs vanish on the subspace too: it belongs to a larger set of zeros
+                continue  # these inputs vanish on the subspace, too, so it belongs to a larger set of zeros
             free = np.flatnonzero(~on)
             signs = np.zeros((2 ** len(free), count))
             signs[:, free] = np.array(list(itertools.product([-1.0, 1.0], repeat=len(free))))

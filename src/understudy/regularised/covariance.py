@@ -52,7 +52,7 @@ class Membership:
     """Whether a pair belongs to the cone S, with the evidence either way; `"undecided"` if neither was found.
 
     Inside: `generators` (k × N), rows z with Σ zzᵀ = K and Σ σ(z)σ(z)ᵀ + β²11ᵀ = K^σ up to `distance` (relative).
-    Outside: `separation` > 0, by how much (relative) a functional that is ≤ 0 on every generator is positive on the pair.
+    Outside: `separation` > 0, the (relative) value on the pair of a functional that is ≤ 0 on every generator.
     """
 
     verdict: Literal["inside", "outside", "undecided"]
@@ -64,11 +64,11 @@ class Membership:
 def in_cone(
     pair: Pair, *, bias: float, activation: Activation, tolerance: float = 1e-6, iterations: int = 60
 ) -> Membership:
-    """Membership in S by the fully corrective conditional-gradient method on the distance to the cone, exact oracle.
+    """Membership in S, by the fully corrective conditional-gradient method with an exact oracle.
 
-    The nearest point of the cone of generators found so far is a non-negative least-squares problem; its residual R is
-    either nearly zero, or separates the pair from the whole cone (⟨R, generator⟩ ≤ 0 for all), or shows the generator
-    to add.
+    The method minimises the distance to the cone. The nearest point of the cone of generators found so far is a
+    non-negative least-squares problem. Its residual R is nearly zero, or it separates the pair from the whole cone
+    (⟨R, generator⟩ ≤ 0 for all), or it shows which generator to add.
     """
     first, second = (np.asarray(k, float) for k in pair)
     count = first.shape[0]
@@ -94,7 +94,7 @@ def in_cone(
         rows.append(z)
         columns.append(_generator(z, activation))
         coefficients, _ = nnls(np.stack(columns, axis=1), target, maxiter=100 * len(columns))
-        if step % 5 == 4:  # sliding: moving the generators found is what makes the distance vanish, not adding more
+        if step % 5 == 4:  # slide the generators: moving them makes the distance vanish, adding more does not
             moved = _slide(_scaled(rows, coefficients), target, activation)
             lengths = np.linalg.norm(moved, axis=1)
             rows = [z / r for z, r in zip(moved, lengths, strict=True) if r > 0]

@@ -1,20 +1,20 @@
-"""Attraction and repulsion: what holds every hidden representation where it is (Jacot et al. 2022, Section 3.1, Fig. 1).
+"""Attraction and repulsion, the forces on every hidden representation (Jacot et al. 2022, Section 3.1, Fig. 1).
 
-Of the terms of L^r two depend on Z_ℓ: λ‖Z_ℓ (Z^σ_{ℓ-1})⁺‖² attracts it to the origin, λ‖Z_{ℓ+1} (Z^σ_ℓ)⁺‖² repels it. Their
-derivatives are (W = Ψ(Z))
+Of the terms of L^r two depend on Z_ℓ: λ‖Z_ℓ (Z^σ_{ℓ-1})⁺‖² attracts it to the origin, λ‖Z_{ℓ+1} (Z^σ_ℓ)⁺‖² repels it.
+Their derivatives are (W = Ψ(Z))
 
   attraction   2λ W_ℓ (Z^σ_{ℓ-1})⁺ᵀ,        repulsion   -2λ [W_{ℓ+1}ᵀ W_{ℓ+1} (Z^σ_ℓ)⁺ᵀ] ∘ σ'(Z_ℓ)    (n_ℓ × N each).
 
-They cancel at a minimum where Z^σ_ℓ has rank N. Trained layers have not: neurons lie on few rays. There Z_{ℓ+1} must stay in the
-row space of Z^σ_ℓ, which adds a force of constraint. Written with the back-propagated Λ_ℓ = ∂C/∂Z_ℓ the repulsion with the
-constraint's part is Λ_ℓ = (W_{ℓ+1}ᵀ Λ_{ℓ+1}) ∘ σ', of which the formula above is the part of Λ_{ℓ+1} inside that row space, and the
-balance is
+They cancel at a minimum where Z^σ_ℓ has rank N. In trained layers the rank is lower, because neurons lie on few rays.
+There Z_{ℓ+1} must stay in the row space of Z^σ_ℓ, which adds a force of constraint. Let Λ_ℓ = ∂C/∂Z_ℓ be
+back-propagated. The repulsion together with the constraint is Λ_ℓ = (W_{ℓ+1}ᵀ Λ_{ℓ+1}) ∘ σ'. The formula above is the
+part of Λ_{ℓ+1} inside that row space. The balance is
 
   attraction_ℓ + Λ_ℓ P_{ℓ-1} = (∂L/∂W_ℓ) (Z^σ_{ℓ-1})⁺ᵀ
 
 (P_{ℓ-1} projects onto the row space of Z^σ_{ℓ-1}): the residual is at most ‖∇L‖ / least singular value of Z^σ_{ℓ-1}.
-At a kink, z = 0, the slope in σ' is any number between those of both sides; `gates` of `Settled` say which one balances,
-and `regularised.kinks` finds them for a network from elsewhere.
+At a kink, z = 0, the slope in σ' is any number between those of both sides. `gates` of `Settled` are the slopes that
+balance, and `regularised.kinks` finds them for any other network.
 """
 
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ from understudy.tasks.regularised import Regularised
 class LayerForces:
     """Forces on one hidden layer, all n_ℓ × N, as derivatives of the loss (descent moves against them).
 
-    - `attraction`, `repulsion`: as they balance, the repulsion with the force of the constraint;
+    - `attraction`, `repulsion`: the forces that balance; the repulsion includes the force of the constraint;
     - `local_repulsion`: the derivative of λ‖Z_{ℓ+1}(Z^σ_ℓ)⁺‖² alone;
-    - `residual`: ‖attraction + repulsion‖, the repulsion projected to feasible moves; `conditioning`: 1/least singular value
-      of Z^σ_{ℓ-1}, by which a gradient norm is to be multiplied.
+    - `residual`: ‖attraction + repulsion‖, with the repulsion projected to feasible moves; `conditioning`: 1/least
+      singular value of Z^σ_{ℓ-1}; the gradient norm times `conditioning` bounds the residual.
     """
 
     layer: int
@@ -78,7 +78,7 @@ def _compiled_signals(task: Regularised, vector: Array, gates: Array | None) -> 
 
 
 def signals(task: Regularised, parameters: Any, gates: np.ndarray | None = None) -> list[np.ndarray]:
-    """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L, with the given slopes of |z| where gates are given."""
+    """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L. If gates are given, they are the slopes of |z|."""
     chosen = None if gates is None or not len(gates) else jnp.asarray(gates)
     return [np.asarray(s) for s in _compiled_signals(task, task.flatten(parameters), chosen)]
 
@@ -88,7 +88,8 @@ def forces(
 ) -> list[LayerForces]:
     """The forces on each hidden layer of a network.
 
-    `ridge`: Tikhonov's γ in place of pseudo-inverses, as in the paper's figure (a share of the largest eigenvalue of K^σ).
+    `ridge`: Tikhonov's γ (relative to the largest eigenvalue of K^σ) instead of pseudo-inverses, as in the paper's
+    figure.
     """
     layers = to_representations(task, parameters)
     before = activations_before(task, layers)

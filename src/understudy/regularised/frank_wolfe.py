@@ -1,17 +1,18 @@
 """The global minimum of a regularised network of depth two, with a certificate: Frank-Wolfe over the covariance cone.
 
-At depth 2 the covariance loss C(Z) + λTr[K₁K₀⁺] + λTr[ZᵀZ(K^σ)⁺] is jointly convex in (K₁, K^σ, Z). For a set of directions
-w_k (unit vectors) and weights α_k ≥ 0, K₁ = Σ α_k z_k z_kᵀ and K^σ = Σ α_k σ(z_k)σ(z_k)ᵀ + β²11ᵀ with z_k = (Z^σ_0)ᵀw_k, so that
-Tr[K₁K₀⁺] = Σ α_k, and the loss minimised over Z is
+At depth 2 the covariance loss C(Z) + λTr[K₁K₀⁺] + λTr[ZᵀZ(K^σ)⁺] is jointly convex in (K₁, K^σ, Z). For a set of
+directions w_k (unit vectors) and weights α_k ≥ 0, K₁ = Σ α_k z_k z_kᵀ and K^σ = Σ α_k σ(z_k)σ(z_k)ᵀ + β²11ᵀ with z_k =
+(Z^σ_0)ᵀw_k, so that Tr[K₁K₀⁺] = Σ α_k, and the loss minimised over Z is
 
   f(α) = λ Σ α_k + g(K^σ),   g(K) = min_V C(VK) + λTr[VKVᵀ],   Z = VK,   ∂f/∂α_k = λ(1 - ‖V σ(z_k)‖²).
 
 Let ρ = max_w ‖V σ((Z^σ_0)ᵀw)‖² over unit w. Every competitor with a loss below f has Σα ≤ f/λ, so by convexity
 
-  f - min L ≤ ⟨∇f, α⟩ + λ max(0, ρ - 1) f/λ,
+  f - min L ≤ ⟨∇f, α⟩ + λ max(0, ρ - 1) f/λ.
 
-a gap that bounds every network of any width, for ρ is found exactly (`ConeOracle`). A corrective step minimises f over all α
-(the group lasso of the neurons found so far), so that the first term vanishes; before it the neurons slide downhill.
+This gap holds for networks of any width, because ρ is found exactly (`ConeOracle`). A corrective step minimises f over
+all α (the group lasso of the neurons found so far), so that the first term vanishes. Before this step the neurons slide
+downhill.
 """
 
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def minimise_globally(task: Regularised, *, tolerance: float = 1e-4, iterations:
 
 
 def _activated(task: Regularised, directions: np.ndarray) -> np.ndarray:
-    """σ(z_k), one row a direction."""
+    """σ(z_k), one row per direction."""
     return activate(task.activation, directions @ np.asarray(task.entry))
 
 
@@ -104,8 +105,8 @@ def _responses(task: Regularised, directions: np.ndarray, duals: np.ndarray) -> 
 def _slide(task: Regularised, directions: np.ndarray, alpha: np.ndarray, duals: Dual) -> tuple[np.ndarray, np.ndarray]:
     """Move the neurons u_k = √α_k w_k downhill on λΣ‖u_k‖² + g(K^σ), and join those that have become parallel.
 
-    The slope is 2λ(u_k - Z^σ_0 [σ'(z_k) ∘ VᵀVσ(z_k)]). It is what makes the gap close fast: the oracle's directions are
-    only near the best ones.
+    The slope is 2λ(u_k - Z^σ_0 [σ'(z_k) ∘ VᵀVσ(z_k)]). This step makes the gap close fast, because the oracle's
+    directions are only near the best ones.
     """
     if not len(alpha):
         return directions, alpha
@@ -223,7 +224,7 @@ def _network(task: Regularised, directions: np.ndarray, alpha: np.ndarray, duals
 
 
 def block_gap(task: Regularised, parameters: object, layer: int) -> tuple[float, float]:
-    """How far the covariances of hidden layer `layer` (from 1) could lower the loss with all others fixed: (gap, ρ).
+    """How far the covariances of hidden layer `layer` (from 1) could lower the loss if all others are fixed: (gap, ρ).
 
     The loss is convex in the pair (K_ℓ, K^σ_ℓ), for the last hidden layer jointly with Z_L. Its part is
     λTr[K_ℓ(K^σ_{ℓ-1})⁺] + λTr[K_{ℓ+1}(K^σ_ℓ)⁺], and Tr[ZK⁺Zᵀ] = max_V 2Tr[VZᵀ] - Tr[VKVᵀ]: any V with V K^σ_ℓ = Z_{ℓ+1}

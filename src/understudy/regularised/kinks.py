@@ -1,12 +1,13 @@
-"""Slopes at kinks: what balances a network whose pre-activations are exactly zero for some inputs.
+"""Slopes at kinks that balance a network whose pre-activations are exactly zero for some inputs.
 
-Minima of regularised ReLU networks sit on kinks. There σ'(0) is any number between the slopes of both sides, and the point is
-stationary if some choice makes the gradient vanish. The gradient by the weights of neuron i of layer ℓ is
+Minima of regularised ReLU networks sit on kinks. There σ'(0) is any number between the slopes of both sides, and the
+point is stationary if some choice makes the gradient vanish. The gradient by the weights of neuron i of layer ℓ is
 
   ∂L/∂w_i = Σ_s (W_{ℓ+1}ᵀ Λ_{ℓ+1})_is σ'_is h_s + 2λ w_i        (h_s: activations below, input s),
 
-linear in the neuron's own slopes once those above are known. From the last hidden layer down, each neuron's slopes are the
-bounded least-squares solution; where several are equally good, one of them, so that the norm that is left bounds the least one from above.
+which is linear in the neuron's own slopes once the slopes above are known. From the last hidden layer down, each
+neuron's slopes are a bounded least-squares solution. If several are equally good, any one of them is taken. So the
+remaining norm is an upper bound of the least one.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ KINK = 1e-7
 
 
 def balancing_gates(task: Regularised, parameters: Any, *, kink: float = KINK) -> np.ndarray | None:
-    """Slopes s of |z| for every hidden pre-activation, sign z away from kinks; None where the activation has no kinks.
+    """Slopes s of |z| for every hidden pre-activation, sign z away from kinks; None if the activation has no kinks.
 
-    As `forces(…, gates=…)` and `dynamics.settle.gated_gradient` take them.
+    `forces(…, gates=…)` and `dynamics.settle.gated_gradient` take them in this form.
     """
     if not task.kinked:
         return None

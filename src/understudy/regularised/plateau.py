@@ -1,16 +1,18 @@
-"""Where the plateau begins: the least regularised loss against the width of the hidden layers (Jacot et al. 2022, Prop. 6, 7, Fig. 2).
+"""The start of the plateau of the regularised loss against the hidden width (Jacot et al. 2022, Prop. 6, 7, Fig. 2).
 
-The rule. Let b(n) be the best loss of the runs at width n. A narrower network is a wider one with dead neurons (Prop. 6), so
-m(n) = min of b over widths ≤ n bounds the least loss from above and falls with n. The level is m at the widest network n_max; the
-plateau starts at the least width from which on the loss is within a share τ of the level:
+The rule is as follows. Let b(n) be the best loss of the runs at width n. A narrower network is a wider one with dead
+neurons (Prop. 6). So m(n) = min of b over widths ≤ n bounds the least loss from above and falls with n. The level is m
+at the widest network n_max. The plateau starts at the least width from which on the loss is within a share τ of the
+level:
 
   m(n) ≤ (1 + τ) m(n_max).
 
-The level counts as a plateau only if at least `needed` widths lie at or beyond the start; otherwise the widths did not reach far enough and
-there is no start.
+The level counts as a plateau only if at least `needed` widths lie at or beyond the start. Otherwise the widths did not
+reach far enough, and there is no start.
 
-Two uncertainties: between the width before and the start nothing was run (`bracket`); and other seeds might have found lower or
-no such losses (`interval`: the 5th to 95th percentile of the start when the seeds of every width are drawn again with replacement).
+There are two uncertainties. No width was run between the start and the width before it (`bracket`). And other seeds
+might have found other losses (`interval`: the 5th to 95th percentile of the start when the seeds of every width are
+resampled with replacement).
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class WidthPlateau:
-    """The start of the plateau and what is known of it; `start` is None where the rule finds none."""
+    """The start of the plateau and its uncertainty; `start` is None if the rule finds no plateau."""
 
     start: int | None
     bracket: tuple[int, int] | None

@@ -11,8 +11,8 @@ Where Z^σ is rank-deficient, the pseudo-inverse is not continuous. With a ridge
 
   ‖Z_ℓ (Z^σ_{ℓ-1})⁺‖²  →  Tr[Z_ℓ (K^σ_{ℓ-1} + γ)⁻¹ Z_ℓᵀ] = min_W ‖W‖² + ‖Z_ℓ - W Z^σ_{ℓ-1}‖²/γ,
 
-which is smooth on all Z, below the exact cost on 𝒵, and lets representations leave 𝒵 by O(γ): the pull back is the
-force by which the constraint acts.
+which is smooth on all Z and below the exact cost on 𝒵. It lets representations leave 𝒵 by O(γ). The force that pulls
+them back is the force of the constraint.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def _activated(task: Regularised, hidden: np.ndarray) -> np.ndarray:
 
 
 def activations_before(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
-    """(Z^σ_0, …, Z^σ_{L-1}): what each layer of weights sees."""
+    """(Z^σ_0, …, Z^σ_{L-1}): the inputs of each layer of weights."""
     return (np.asarray(task.entry), *(_activated(task, np.asarray(z)) for z in layers[:-1]))
 
 
@@ -87,7 +87,7 @@ def infeasibility(task: Regularised, layers: Sequence[np.ndarray]) -> float:
 
 
 def project(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
-    """P_𝒵: Z_ℓ → Z_ℓ P, P the projection onto the row space of Z^σ_{ℓ-1}, from the first layer to the last (Sec. 3.3)."""
+    """P_𝒵: Z_ℓ → Z_ℓ P, from the first layer to the last; P projects onto the row space of Z^σ_{ℓ-1} (Sec. 3.3)."""
     found: list[np.ndarray] = []
     before = np.asarray(task.entry)
     for z in layers:
@@ -98,12 +98,12 @@ def project(task: Regularised, layers: Sequence[np.ndarray]) -> Layers:
 
 
 def onto_rows(z: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Z P with P the projection onto the row space of `matrix` (n, N); P itself, N × N, is never made."""
+    """Z P with P the projection onto the row space of `matrix` (n, N). P itself (N × N) is never formed."""
     return (z @ pseudo_inverse(matrix)) @ matrix
 
 
 def pseudo_inverse(matrix: np.ndarray) -> np.ndarray:
-    """M⁺ with singular values below RANK of the largest as zeros; for many columns by Mᵀ = QR, M⁺ = Q (Rᵀ)⁺."""
+    """M⁺, where singular values below RANK of the largest are zeros; for many columns by Mᵀ = QR, M⁺ = Q (Rᵀ)⁺."""
     if matrix.shape[1] <= 2 * matrix.shape[0]:
         return np.linalg.pinv(matrix, rcond=RANK)
     q, r = np.linalg.qr(matrix.T)
@@ -197,8 +197,8 @@ class Representations(Task):
 class Optimised:
     """The end of a direct optimisation over representations.
 
-    The exact minimum near it lies between `lower`, the ridge loss, and `upper` = L(W) at W = Ψ_γ(Z), if the ridge
-    minimum is the global one around.
+    If the ridge minimum is the lowest in its neighbourhood, the exact minimum near it lies between `lower`, the ridge
+    loss, and `upper` = L(W) at W = Ψ_γ(Z).
     """
 
     layers: Layers
@@ -211,7 +211,7 @@ class Optimised:
 def optimise(
     task: Regularised, layers: Sequence[np.ndarray], *, ridges: Sequence[float] = (RIDGE, 1e-6, 1e-8)
 ) -> Optimised:
-    """Direct minimisation of L^r from Z, the ridge lowered in steps (shares of the mean of K^σ_0's diagonal).
+    """Direct minimisation of L^r from Z; the ridge is lowered in steps (relative to the mean of K^σ_0's diagonal).
 
     Each ridge problem is settled to rounding; W = Ψ_γ(Z) at the end makes the result feasible.
     """
@@ -234,7 +234,7 @@ def random_representations(
 ) -> list[Layers]:
     """Starts for `optimise`: representations of random networks, moved downhill by Adam on L^r with a ridge.
 
-    `best`: only this many, those with the least L(Ψ_γ(Z)), the least first.
+    `best`: return only this many, those with the least L(Ψ_γ(Z)), in ascending order.
     """
     ridge = RIDGE * float(jnp.mean(jnp.sum(task.entry**2, axis=0)))
     space = Representations(task, jnp.asarray(ridge))
@@ -250,9 +250,9 @@ def random_representations(
 def projected_gradient(
     task: Regularised, layers: Sequence[np.ndarray], *, steps: int = 1000, rate: float = 1e-2, ridge: float = 1e-8
 ) -> tuple[Layers, np.ndarray]:
-    """Z ← P_𝒵(Z - η ∇L^r(Z)) (Sec. 3.3), η halved where the loss would rise; returns the end and the losses.
+    """Z ← P_𝒵(Z - η ∇L^r(Z)) (Sec. 3.3), with η halved where the loss would rise. Returns the end and the losses.
 
-    Gradients use the ridge; the losses are the exact ones.
+    Gradients use the ridge; the losses are exact.
     """
     space = Representations(task, jnp.asarray(ridge))
     here = project(task, layers)
