@@ -1,4 +1,4 @@
-"""`understudy align`: ReLU students trained by SGD on a teacher of strong and weak nodes; which of them they recover."""
+"""`understudy align`: train ReLU students by SGD, and count which of the teacher's nodes they recover."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def align(
         str, typer.Option(help="Hidden widths of the teacher: 20, or 50-75-100-125 for four layers.")
     ] = "20",
     over: Annotated[str, typer.Option(help="How many times wider the students are: 10, or 1,2,5,10.")] = "10",
-    polarity: Annotated[str, typer.Option(help="p of the teachers' strengths 1/j^p: 1.5, or 0.5,1,1.5.")] = "1.5",
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 32, or 0,3,7, or 5-9.")] = "32",
-    epochs: Annotated[int, typer.Option(help="How long to train.")] = 100,
+    polarity: Annotated[str, typer.Option(help="p in the nodes' strengths 1/j^p: 1.5, or 0.5,1,1.5.")] = "1.5",
+    seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 32, or 0,3,7, or 5-9.")] = "32",
+    epochs: Annotated[int, typer.Option(help="Number of epochs.")] = 100,
     dim: Annotated[int, typer.Option(help="Input dimension.")] = 100,
     outputs: Annotated[int, typer.Option(help="Number of outputs.")] = 50,
     samples: Annotated[int, typer.Option(help="Training samples, and as many to evaluate on.")] = 10_000,
@@ -43,9 +43,9 @@ def align(
     rate: Annotated[float, typer.Option(help="Learning rate.")] = 0.01,
     optimizer: Annotated[str, typer.Option(help="sgd or adam.")] = "sgd",
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    init: Annotated[float, typer.Option(help="Standard deviation of the students' weights; 0 for Glorot's.")] = 0.005,
+    init: Annotated[float, typer.Option(help="Standard deviation of initial weights; 0: Glorot's.")] = 0.005,
     standardise: Annotated[
-        bool, typer.Option("--standardise", help="Teachers' outputs of mean 0, variance 1.")
+        bool, typer.Option("--standardise", help="Scale the teachers' outputs to mean 0 and variance 1.")
     ] = False,
     threshold: Annotated[float, typer.Option(help="Correlation above which a teacher counts as recovered.")] = 0.95,
     workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
@@ -54,10 +54,10 @@ def align(
     out: Annotated[Path | None, typer.Option(help="Directory for stored results, checkpoints and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Train ReLU students on teachers of strong and weak nodes and say which of them they recover, with intervals over seeds.
+    """Train ReLU students on teachers with strong and weak nodes, and count the nodes that they recover.
 
-    Lists of `--over` and `--polarity` make a grid. With `--out` finished cells are reused, and an interrupted one goes on from its last checkpoint.
-    With `--cluster` groups of seeds are trained on its workers, as `understudy sweep` does with cells.
+    Lists of `--over` and `--polarity` make a grid. With `--out` finished cells are reused, and an interrupted cell
+    continues. With `--cluster` groups of seeds are trained on its workers, as `understudy sweep` does with cells.
 
     Example: `understudy align --teacher 20 --over 10 --polarity 1.5 --seeds 32 --epochs 100 --out results/align`
     """

@@ -23,7 +23,7 @@ def certify(
     ],
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], hermite:ρ, …")] = "erf",
     dim: Annotated[
-        int | None, typer.Option(help="Input dimension of orthonormal teachers; the point's unless given.")
+        int | None, typer.Option(help="Input dimension of orthonormal teachers; that of the point unless given.")
     ] = None,
     sphere: Annotated[bool, typer.Option("--sphere", help="Students and teachers of norm 1, hermite:ρ.")] = False,
     proof: Annotated[bool, typer.Option("--proof", help="Prove it in ball arithmetic (extra 'proofs').")] = False,

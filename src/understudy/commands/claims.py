@@ -28,7 +28,7 @@ STYLES = {
 
 
 def claims(
-    paper: Annotated[str | None, typer.Argument(help="A paper's handle; all papers without it.")] = None,
+    paper: Annotated[str | None, typer.Argument(help="A paper's handle; all papers unless given.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print a JSON list: one object per finding.")] = False,
     all_scales: Annotated[
         bool, typer.Option("--all-scales", help="List the quick and the full result of each claim.")
@@ -37,7 +37,7 @@ def claims(
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
     ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="First bring the stored statements up to date with the code.")
+        bool, typer.Option("--refresh", help="First update the stored statements from the code.")
     ] = False,
 ) -> None:
     """List every claim with the paper's value, the last measured one and what was found.

@@ -14,14 +14,14 @@ from understudy.commands.screen import fail
 
 def compare(
     student: Annotated[Path, typer.Argument(help="A state_dict (.pt, .pth), .safetensors, .pt2, or .npz of weights.")],
-    teacher: Annotated[Path, typer.Argument(help="The network whose neurons are looked for.")],
+    teacher: Annotated[Path, typer.Argument(help="The network whose neurons are searched for in the student.")],
     data: Annotated[Path, typer.Option(help="Inputs (N, …) as .npy, or `inputs` in an .npz.")],
     threshold: Annotated[float, typer.Option(help="Correlation above which a neuron counts as found.")] = 0.9,
     either_sign: Annotated[bool, typer.Option("--either-sign", help="Count opposite neurons too.")] = False,
     module: Annotated[
         str | None, typer.Option(help="The student's class, as file:Class, if it is not a chain.")
     ] = None,
-    teacher_module: Annotated[str | None, typer.Option(help="The teacher's class; as --module unless given.")] = None,
+    teacher_module: Annotated[str | None, typer.Option(help="The teacher's class; --module's unless given.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Say which of the teacher's neurons the student has, beside a student with new random weights.

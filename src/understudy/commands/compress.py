@@ -23,18 +23,18 @@ def compress(
         Path | None, typer.Option(help="Inputs (N, …) as .npy, or inputs and targets in an .npz; no labels are needed.")
     ] = None,
     widths: Annotated[str | None, typer.Option(help="New widths of the layers that can change, such as 64,32.")] = None,
-    keep: Annotated[float | None, typer.Option(help="Share of the neurons of every layer that stays.")] = None,
-    params: Annotated[float | None, typer.Option(help="Parameters at most; below 1: a share of those now.")] = None,
-    macs: Annotated[float | None, typer.Option(help="Multiply-adds per input at most; below 1: a share.")] = None,
+    keep: Annotated[float | None, typer.Option(help="Share of neurons to keep in every layer.")] = None,
+    params: Annotated[float | None, typer.Option(help="Most parameters; below 1: a share of those now.")] = None,
+    macs: Annotated[float | None, typer.Option(help="Most multiply-adds per input; below 1: a share.")] = None,
     loss_increase: Annotated[
         float | None,
-        typer.Option(help="Cross-entropy more at most; without labels: relative squared change of outputs."),
+        typer.Option(help="Largest increase of cross-entropy (without labels: relative squared change)."),
     ] = None,
     module: Annotated[
-        str | None, typer.Option(help="The network's class, as file:Class, where the file holds weights alone.")
+        str | None, typer.Option(help="The network's class, as file:Class, if the file holds only weights.")
     ] = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="How many inputs are used.")] = None,
-    epochs: Annotated[int, typer.Option(min=0, help="Then train to the original's outputs for so many epochs.")] = 0,
+    samples: Annotated[int | None, typer.Option(min=1, help="Number of inputs to use.")] = None,
+    epochs: Annotated[int, typer.Option(min=0, help="Epochs of training on the original's outputs afterwards.")] = 0,
     format_: Annotated[
         str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}; as read unless given.")
     ] = None,

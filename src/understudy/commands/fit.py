@@ -31,13 +31,13 @@ def fit(
         str, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.")
     ] = "8",
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
-    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 20, or 0,3,7, or 5-9.")] = "20",
+    seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
     outgoing: Annotated[
         str | None,
         typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
     ] = None,
-    student_activation: Annotated[str | None, typer.Option(help="The students', if not the teacher's.")] = None,
+    student_activation: Annotated[str | None, typer.Option(help="The students'; the teacher's unless given.")] = None,
     bias: Annotated[
         str | None,
         typer.Option(help="none, or trained: a bias for every student, and an offset.", show_default="none"),
@@ -56,23 +56,23 @@ def fit(
         float | None, typer.Option(help="Relative and absolute tolerance of the flow.", show_default="1e-6")
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="Time at which the flow ends at the latest.", show_default="1e12")
+        float | None, typer.Option(help="Latest time at which the flow ends.", show_default="1e12")
     ] = None,
     times: Annotated[
         str | None, typer.Option(help="Keep parameters at these times, such as 0.1,1,10; log-spaced unless given.")
     ] = None,
     continue_: Annotated[
         Path | None,
-        typer.Option("--continue", help="Go on from the ends of a stored result: its file, or its directory."),
+        typer.Option("--continue", help="Continue from the end points of a stored result (a file or a directory)."),
     ] = None,
     limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; everything in one unless given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; one unless given.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Follow gradient flow from many seeds to critical points, certify each and say what every neuron became.
+    """Follow gradient flow from many seeds to critical points, certify each, and show what every neuron became.
 
     Example: `understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results`
     """
@@ -112,7 +112,7 @@ def fit(
 
 
 def describe(chosen: dict[str, Any]) -> Fit:
-    """The fit that options describe; `teacher` is a number, or the name of a file. Options that are None are left out."""
+    """The fit that options describe. `teacher` is a number or a file name. Options that are None are left out."""
     from understudy.experiments.fit import Fit
 
     given = {name: value for name, value in chosen.items() if value is not None}

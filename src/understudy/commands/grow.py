@@ -27,7 +27,7 @@ def grow(
         str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
     ] = None,
     teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
-    result: Annotated[Path | None, typer.Option(help="A file that `fit --out` stored: grow its best run.")] = None,
+    result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: grow its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Which run of --result.")] = None,
     mu: Annotated[float, typer.Option(help="Share of the first part when a neuron is split.")] = 0.5,
     push: Annotated[float, typer.Option(help="Length of the push along the least eigenvector.")] = 1e-2,
@@ -36,7 +36,7 @@ def grow(
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Grow a student one neuron at a time: follow the flow, split the averaging neuron, push, and again.
+    """Grow a student one neuron at a time: follow the flow, split the averaging neuron, push, and repeat.
 
     Example: `understudy grow --activation softplus --teacher 8 --student 6 --out results`
     """
@@ -65,7 +65,7 @@ def _source(
     activation: str, teacher: int, dim: int | None, angles: str | None, teacher_file: Path | None, result: Path | None,
     seed: int | None, student: int,
 ) -> tuple[Any, Any, dict[str, Any]]:  # fmt: skip
-    """The teacher, the student to begin with (if any), and what to say of them."""
+    """The teacher, the student to begin with (if any), and a description of both."""
     from understudy.commands.sources import read_result, read_teacher
 
     if result is not None:

@@ -8,9 +8,9 @@ from understudy.commands.screen import fail
 
 
 def lab(
-    link: Annotated[str | None, typer.Argument(help="A link of the lab, from anyone, to begin with.")] = None,
+    link: Annotated[str | None, typer.Argument(help="A link of the lab to open, from any machine.")] = None,
     port: Annotated[int, typer.Option(help="Port on this machine; a free one unless given.", min=0, max=65535)] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only; open nothing.")] = False,
     token: Annotated[
         str | None, typer.Option(help="Last part of the address; random unless given. Letters, digits, - and _.")
     ] = None,

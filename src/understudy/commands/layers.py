@@ -37,12 +37,12 @@ def layers(
         str, typer.Option(help="squared, or cross-entropy (targets: classes or probabilities).")
     ] = "squared",
     tolerance: Annotated[
-        float, typer.Option(help="Distance of unit vectors up to which neurons are on one ray, and can be merged.")
+        float, typer.Option(help="Distance of unit vectors up to which neurons share a ray and can be merged.")
     ] = 0.05,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the forces (.npz).")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Look inside a trained network: what holds each hidden layer, its ranks, and which neurons are one.
+    """Look inside a trained network: forces on each hidden layer, its ranks, and neurons that can be merged.
 
     The archive is np.savez("network.npz", W1=…, b1=…, W2=…, b2=…, activation="relu", inputs=…, targets=…).
 
@@ -135,7 +135,7 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
 def examine(
     task: Regularised, parameters: Any, tolerance: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
-    """One row a hidden layer, a summary, and the arrays behind them."""
+    """One row per hidden layer, a summary, and the arrays behind them."""
     import numpy as np
 
     from understudy.activations import activate

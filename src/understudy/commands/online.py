@@ -26,14 +26,14 @@ def online(
     teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 2,
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
     rate: Annotated[float, typer.Option(help="Learning rate η; one step is η/d times the gradient.")] = 0.1,
-    noise: Annotated[float, typer.Option(help="Standard deviation of the labels' noise.")] = 0.0,
+    noise: Annotated[float, typer.Option(help="Standard deviation of the label noise.")] = 0.0,
     decay: Annotated[float, typer.Option(help="Weight decay λ.")] = 0.0,
     outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "fixed",
     until: Annotated[float, typer.Option(help="Last time α = steps / d.")] = 3000.0,
     norm: Annotated[float, typer.Option(help="Norm of the students at the start.")] = 0.5,
     dim: Annotated[int, typer.Option(help="Input dimension of the random start and of the simulation.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the start.")] = 0,
-    simulate: Annotated[int, typer.Option(help="Simulate this many seeds of SGD beside the equations.")] = 0,
+    simulate: Annotated[int, typer.Option(help="Also simulate SGD with this many seeds.")] = 0,
     certify: Annotated[
         bool, typer.Option("--certify", help="Print the certificate of the critical point behind each plateau.")
     ] = False,

@@ -1,4 +1,4 @@
-"""What several commands ask of their options: which seeds, which numbers, a directory that can be written to."""
+"""Options that several commands share: seeds, numbers, a writable directory."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def parse_list(text: str, option: str, example: str) -> list[float]:
 
 
 def translate(error: Exception, options: Mapping[str, str]) -> str:
-    """An error of the engine with Python arguments replaced by the options that a user has typed.
+    """An error message of the engine, with Python arguments replaced by command-line options.
 
-    `options`: for each argument its option. An argument is recognised where it is given a value, where a sentence begins
-    with it, and in "Leave … out".
+    `options`: for each argument its option. An argument is recognised where it is given a value, where a sentence
+    begins with it, and in "Leave … out".
 
     >>> names = {"init_std": "--init-std", "sphere": "--sphere"}
     >>> translate(ValueError("Received sphere=True and init_std=0.3. Leave init_std out."), names)
@@ -64,10 +64,10 @@ def translate(error: Exception, options: Mapping[str, str]) -> str:
 
 
 def check_out(out: Path | None) -> None:
-    """End with a message, before anything is computed, if nothing can be written to `--out`; None is fine.
+    """Exit with a message, before anything is computed, if `--out` is not writable; None is allowed.
 
-    The check creates a temporary file without a name in the directory, or in the nearest one above it that exists: nothing
-    else tells whether a directory can be written to, and bad input shall leave nothing behind.
+    The check creates an unnamed temporary file in the directory, or in its nearest existing parent. No other check is
+    reliable, and an unnamed file leaves nothing behind.
     """
     if out is None:
         return
@@ -85,6 +85,6 @@ def check_out(out: Path | None) -> None:
 
 
 def check_limit(limit: float | None) -> None:
-    """End with a message unless a limit of time is positive."""
+    """Exit with a message unless the time limit is positive."""
     if limit is not None and not 0 < limit < float("inf"):
         fail(f"--limit is a positive number of seconds; received {limit}.")

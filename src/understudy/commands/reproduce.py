@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="As copy-average/one-neuron.")] = None,
+    target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="E.g. copy-average/one-neuron.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every paper that has claims.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="At full scale, the paper's or near it, rather than in minutes.")
+        bool, typer.Option("--full", help="Measure at full scale, the paper's or close to it, rather than in minutes.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Directory for results, figures and the page.")] = Path("results/papers"),
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again what is finished, its parts too.")] = False,
-    record: Annotated[bool, typer.Option("--record", help="Enter the results in the ledger, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure finished claims and parts again.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Also enter the results in the ledger.")] = False,
     results: Annotated[
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
     ] = None,
 ) -> None:
     """Measure the claims of a paper, set the numbers beside the paper's, and write figures and a page.
 
-    What is finished is kept in --out and not measured again. A claim whose data are not on this machine stays "not yet".
-    Exit code: 0; 1 if a claim differs or failed; 2 for bad input.
+    What is finished is kept in --out and not measured again. A claim whose data are not on this machine stays "not
+    yet". Exit code: 0; 1 if a claim differs or failed; 2 for bad input.
 
     Example: `understudy reproduce copy-average/one-neuron --out results/papers`
     """

@@ -1,4 +1,4 @@
-"""`understudy split`: what splitting each neuron of a minimum makes of it."""
+"""`understudy split`: split each neuron of a minimum and certify the result."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ def split(
         str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
     ] = None,
     teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
-    result: Annotated[Path | None, typer.Option(help="A file that `fit --out` stored: split its best run.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Which run; without --result, which start is followed.")] = None,
-    neuron: Annotated[int | None, typer.Option(help="Split this neuron only.")] = None,
-    mus: Annotated[str, typer.Option(help="Shares μ to certify, as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
+    result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: split its best run.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run in --result, or of the start.")] = None,
+    neuron: Annotated[int | None, typer.Option(help="Split only this neuron.")] = None,
+    mus: Annotated[str, typer.Option(help="Shares μ to certify, such as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Push every split point that is no non-strict saddle to both sides and follow."),
+        typer.Option("--follow", help="Push each split point (except non-strict saddles) both ways, and follow."),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Split each neuron of a minimum, tell what the split points are, and where the flow goes from them.
+    """Split each neuron of a minimum, certify the split points, and follow the flow from them.
 
     Y and V decide ("few neurons", Theorem 4.1): scenario i gives minima for μ in (0, 1), ii outside, iii nowhere.
 
-    Example: `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
+    Example:
+    `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
     """
     begun = time.perf_counter()
     check_out(out)
