@@ -1,4 +1,4 @@
-"""Rows that point the same way: neurons that one neuron can stand for. NumPy only."""
+"""Rows that point the same way: neurons that one neuron can replace. NumPy only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ def aligned_groups(
     signed: bool = False,
     silent: float = float(np.finfo(float).eps),
 ) -> Groups:
-    """Groups of rows (n, d) whose unit vectors are at most `tolerance` apart, singles included, in order of first members.
+    """Groups of rows (n, d) whose unit vectors are at most `tolerance` apart, singles included, in order of first
+    members.
 
-    Each row joins the nearest of the stronger ones that lead a group: no chains, whatever the tolerance. `strength` (n,) is the length of a
-    row unless given; rows with at most the share `silent` of the greatest strength are in no group. With `signed` opposite rows count as
-    aligned. One matrix of inner products is made: n² numbers.
+    Each row joins the nearest stronger row that leads a group, so that no chains form. `strength` (n,) is the length of
+    a row unless given. Rows with at most the share `silent` of the greatest strength are in no group. With `signed`,
+    opposite rows count as aligned. The function forms one n × n matrix of inner products.
 
     >>> aligned_groups(np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 0.0]]), tolerance=1e-6)
     [(0, 2), (1,)]
@@ -52,7 +53,7 @@ def aligned_groups(
 
 
 def groups_of_cosines(cosines: np.ndarray, least: float, alive: np.ndarray) -> Groups:
-    """Groups of the rows that are `alive`, by a matrix of cosines (n, n): a row joins the first leader with a cosine of at least `least`.
+    """Groups of `alive` rows from a matrix of cosines (n, n). A row joins the first leader with a cosine ≥ `least`.
 
     >>> groups_of_cosines(np.array([[1.0, 0.2], [0.2, 1.0]]), 0.1, np.array([True, True]))
     [(0, 1)]

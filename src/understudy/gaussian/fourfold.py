@@ -23,7 +23,7 @@ _AT_ONCE = 1 << 18
 def nodes_for(student: Activation, teacher: Activation, nodes: int | None = None) -> int:
     """Nodes per line: 0 where none are needed, twice the degree for polynomials, else `nodes` or the default.
 
-    Raises ValueError for pairs of activations that have no rule: a kinked neuron beside a smooth one.
+    Raises ValueError for pairs of activations without a rule: a kinked neuron with a smooth one.
     """
     pair = (student, teacher)
     if all(isinstance(s, Erf) for s in pair) or all(isinstance(s, PiecewiseLinear) for s in pair):
@@ -46,7 +46,7 @@ def nodes_for(student: Activation, teacher: Activation, nodes: int | None = None
 
 
 def is_exact(student: Activation, teacher: Activation) -> bool:
-    """Whether the average is exact to rounding, not a quadrature with an error to be estimated."""
+    """Whether the average is exact to rounding, rather than a quadrature with an estimated error."""
     families = ((Erf,), (PiecewiseLinear,), (Polynomial, PiecewiseLinear))
     kinked = [s for s in (student, teacher) if s.smoothness == 0]
     return any(all(isinstance(s, family) for s in (student, teacher)) for family in families) and (
@@ -63,8 +63,8 @@ def gradient_moments(
 ) -> Float[Array, "n n"]:
     r"""E[σ'(x_i)σ'(x_j) (Σ_l weights_il σ_l(x_l)) (Σ_m weights_jm σ_m(x_m))] for x ~ N(0, covariance), traceable.
 
-    The first n of the M neurons are students, whose slopes σ' appear; the others are teachers. With weights
-    a_i (a, -b) and Δ = f - f*, this is a_i a_j E[σ'(x_i)σ'(x_j)Δ²]: what one sample adds to the overlap of two students.
+    The first n of the M neurons are students, whose slopes σ' appear; the others are teachers. With weights a_i (a, -b)
+    and Δ = f - f*, this is a_i a_j E[σ'(x_i)σ'(x_j)Δ²]: what one sample adds to the overlap of two students.
 
     **Arguments**
 
@@ -91,7 +91,7 @@ def gradient_moments(
 def _rule(
     student: Activation, teacher: Activation, n: int, count: int, nodes: int
 ) -> tuple[Callable[[Array, Array, Array], Array], int]:
-    """The averages of one pair of students with every pair of neurons, and how many numbers that holds in memory."""
+    """The averages of one pair of students with every pair of neurons, and how many numbers they hold in memory."""
     if isinstance(student, Erf) and isinstance(teacher, Erf):
         return erf_averages, count**2
     if isinstance(student, PiecewiseLinear) and isinstance(teacher, PiecewiseLinear):

@@ -1,7 +1,7 @@
 """Interactions of many norms with one teacher as power series in their correlation, without compiling anything.
 
-Mehler's formula (see `gaussian.mehler`) in NumPy: for scans over norms and correlations, where the same Hermite
-coefficients serve every correlation and a compiled function for each shape would cost more than the sums.
+This is Mehler's formula (see `gaussian.mehler`) in NumPy, for scans over norms and correlations. There all correlations
+use the same Hermite coefficients, and compiling a function for each shape would cost more than the sums.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PIECE = 4096
 
 
 def in_reach(activation: Activation, norms: np.ndarray) -> np.ndarray:
-    """Where the series with a unit teacher is quicker than quadrature (steepness × norm ≤ 4)."""
+    """Where the series with a unit teacher is faster than quadrature (steepness × norm ≤ 4)."""
     small = activation.steepness * np.maximum(norms, 1.0) <= mehler.LARGEST_SCALE * (1 + 1e-12)
     return small & (activation.smoothness > 0) & (not isinstance(activation, Polynomial))
 
@@ -37,7 +37,7 @@ def _derivatives(activation: Activation, x: Array, orders: int) -> tuple[Array, 
 
 
 def derivatives(activation: Activation, x: np.ndarray, orders: int) -> list[np.ndarray]:
-    """σ, σ', … (`orders` of them) at any number of points, in pieces of one size: compiled once for all shapes."""
+    """σ, σ', … (`orders` of them) at any number of points, in pieces of one size, so that code is compiled once."""
     padded = np.append(x, np.zeros(-x.size % _PIECE)).reshape(-1, _PIECE)
     pieces = [_derivatives(activation, piece, orders) for piece in padded]
     return [np.concatenate([np.asarray(p[i]) for p in pieces])[: x.size].reshape(x.shape) for i in range(orders)]

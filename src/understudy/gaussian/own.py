@@ -1,7 +1,8 @@
-"""Checks of activations that users bring: are they smooth, and does quadrature resolve them?
+"""Check users' activations: are they smooth, and does quadrature resolve them?
 
-A quadrature rule cannot see what happens between its nodes: a narrow bump, a kink, a fast oscillation. So activations made
-by `from_function` are looked at on a line of very many nodes first. Nothing narrower than that line's spacing can be seen.
+A quadrature rule cannot see what happens between its nodes: a narrow bump, a kink, a fast oscillation. So activations
+made by `from_function` are first examined on a line with very many nodes. Features narrower than its spacing are not
+seen.
 """
 
 from functools import lru_cache, partial
@@ -38,10 +39,10 @@ def _dense(activation: Activation, norm: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def require_smooth(activation: Activation, norm: float) -> None:
-    """Raise if the derivatives that automatic differentiation gives are not those of a smooth function.
+    """Raise if the derivatives from automatic differentiation are not those of a smooth function.
 
-    Stein's lemma: r^j E[σ^(j)(r z)] = E[σ(r z) He_j(z)] for a smooth σ. A jump, a kink or a bump narrower than can be seen
-    breaks it, because its derivatives contain point masses that automatic differentiation does not know.
+    By Stein's lemma r^j E[σ^(j)(r z)] = E[σ(r z) He_j(z)] for a smooth σ. A jump, a kink or a very narrow bump breaks
+    it, because its derivatives contain point masses that automatic differentiation does not see.
     """
     if not is_own(activation):
         return
@@ -70,7 +71,7 @@ def require_smooth(activation: Activation, norm: float) -> None:
 
 
 def mismatch(activation: Activation, norm: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """How much the rule of `quadrature` with these nodes misses of E[(σ^(j)(r z))²], j = 0…4, relative to it; and its root."""
+    """The relative error of the rule of `quadrature` with these nodes for E[(σ^(j)(r z))²], j = 0…4; and its root."""
     if not is_own(activation):
         return np.zeros(HIGHEST_ORDER + 1), np.ones(HIGHEST_ORDER + 1)
     exact = _second_moments(*_dense(activation, norm))

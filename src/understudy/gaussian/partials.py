@@ -1,4 +1,4 @@
-"""What losses, gradients and Hessians need to know of two neurons: an expectation and its partial derivatives."""
+"""The expectation of two neurons and its partial derivatives, which losses, gradients and Hessians need."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -24,10 +24,10 @@ BIASED_TERMS = (*TERMS, (1.0, 1, 0), (1.0, 0, 1), (0.5, 3, 0), (1.0, 2, 1), (1.0
 
 
 class Covariance(NamedTuple):
-    """Covariance of the two pre-activations x and y, with its determinant carried along.
+    """Covariance of the two pre-activations x and y, with its determinant.
 
-    `determinant` = q11 q22 - q12² is a separate entry because near parallel neurons it cannot be recovered from the
-    other three: whoever knows the angle or the vectors knows it to full relative precision.
+    `determinant` = q11 q22 - q12² is a separate entry, because for nearly parallel neurons it cannot be recovered from
+    the other three. The caller knows the angle or the vectors, and so the determinant to full relative precision.
     """
 
     q11: Float[Array, "*shape"]
@@ -137,8 +137,8 @@ class BiasedSelfPartials(NamedTuple):
 class Estimated(NamedTuple):
     """Partials with, entry by entry, an upper estimate of their error.
 
-    `size` is the sum of the absolute values of the summands each entry was added up from: where it is much larger than
-    the entry, the entry is a small difference of large numbers.
+    `size` is the sum of the absolute values of the summands of each entry. If it is much larger than the entry, the
+    entry is a small difference of large numbers.
     """
 
     partials: Any  # Partials, or BiasedPartials where there are biases

@@ -1,10 +1,10 @@
 r"""Deterministic quadrature for every pair of activations that has no closed form.
 
-Write x = (q12/√q22) t + √v z and y = √q22 t with t, z independent N(0, 1) and v = (q11 q22 - q12²)/q22. Then
-E[f(x) g(y)] = E_t[g(y) E_z[f(x)]]. Steep activations have their poles close to x = 0 and y = 0, so both integrals use
-the trapezoid rule after t = c sinh τ centred where the argument vanishes, with c the smallest scale involved: the
-mapped integrand is analytic in a strip of half-width about π/4 whatever the norms, and the rule converges geometrically
-with a number of nodes that grows like log(steepness × norm), where Gauss-Hermite would need its square.
+Write x = (q12/√q22) t + √v z and y = √q22 t with t, z independent N(0, 1) and v = (q11 q22 - q12²)/q22. Then E[f(x)
+g(y)] = E_t[g(y) E_z[f(x)]]. Steep activations have their poles close to x = 0 and y = 0, so both integrals use the
+trapezoid rule after t = c sinh τ centred where the argument vanishes, with c the smallest scale involved. The mapped
+integrand is analytic in a strip of half-width about π/4, whatever the norms are. So the rule converges geometrically,
+with a number of nodes that grows like log(steepness × norm). Gauss-Hermite would need (steepness × norm)² nodes.
 
 Kinked activations (ReLU, |x|) paired with smooth ones are conditioned on instead: E[f(x) | y] is known exactly, and the
 outer integral runs over the two half-lines with t = ±e^τ, which resolves every scale down to the smallest √v.
@@ -27,7 +27,7 @@ _ORDERS = np.array([i for _, i, _ in TERMS]), np.array([j for _, _, j in TERMS])
 
 
 def reach(*activations: Activation) -> float:
-    """Where the Gaussian tail is cut: e^(-R²/2) R^growth < 1e-17 relative to the bulk."""
+    """The distance R at which the Gaussian tail is cut: e^(-R²/2) R^growth < 1e-17 relative to the bulk."""
     growth = sum(a.growth for a in activations)
     return 9.0 + math.sqrt(2.0 * growth)
 
@@ -38,7 +38,7 @@ steep activation does further out has a weight below e^-40."""
 
 
 def nodes_needed(*steepness_times_norm: float) -> int:
-    """Nodes a line needs for an error near 1e-16.
+    """The number of nodes that a line needs for an error near 1e-16.
 
     The strip π/4 would allow the step 2π (π/4) / log 1e16 = 0.13. But around z the nodes of a line centred at c are
     |z - c| × step apart, and the Gaussian needs e^(-2π²/spacing²) small at a distance of 9: 3e-17 with a step of 0.08.
@@ -67,18 +67,18 @@ def _density(z: Array) -> Array:
     return jnp.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
-# Each rule is read at all of its nodes, at every second and at every fourth; the three together tell its error.
+# Each rule is summed over all of its nodes, every second and every fourth; the three sums give its error.
 _STRIDES = (1, 2, 4)
 
 
 def _thinning(nodes: int, strides: tuple[int, ...]) -> Float[Array, "nodes strides"]:
-    """What turns the summands of a trapezoid rule into its sums at every stride-th node."""
+    """The matrix that turns the summands of a trapezoid rule into its sums at every stride-th node."""
     index = jnp.arange(nodes)
     return jnp.stack([jnp.where(index % stride == 0, float(stride), 0.0) for stride in strides], axis=1)
 
 
 def _ends(nodes: int) -> Float[Array, " nodes"]:
-    """What picks the first and the last summand: beyond them the rule sees nothing."""
+    """The vector that picks the first and the last summand, beyond which the rule sees nothing."""
     return jnp.zeros(nodes).at[jnp.array([0, -1])].set(1.0)
 
 
@@ -104,7 +104,7 @@ def smooth_with_error(first: Activation, second: Activation, c: Covariance, node
 
 
 def _weighted(outer: Float[Array, "5 *shape nodes"]) -> Float[Array, "9 *shape nodes"]:
-    """The second factor of each of the nine expectations, times the factor in front."""
+    """The second factor of each of the nine expectations, times its prefactor."""
     factors = jnp.array([k for k, _, _ in TERMS])
     return outer[_ORDERS[1]] * factors.reshape(-1, *(1,) * (outer.ndim - 1))
 

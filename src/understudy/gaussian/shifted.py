@@ -1,9 +1,9 @@
 r"""Quadrature with biases: E[σ1(m1 + x) σ2(m2 + y)] where there is no closed form.
 
-As in `quadrature`, y = r2 t and x = slope·t + spread·z with independent t, z ~ N(0, 1). The integrand in t has two places
-of its own: t = -m2/r2, where the argument of σ2 vanishes, and t = -m1/slope, where that of the smoothed σ1 does. The line
-is cut half way between them; each part is stretched by t = centre + scale·sinh τ and summed by Gauss-Legendre in τ. At the
-kink of ReLU or |x| the line is cut, too.
+As in `quadrature`, y = r2 t and x = slope·t + spread·z with independent t, z ~ N(0, 1). The integrand in t has two
+special places: t = -m2/r2, where the argument of σ2 vanishes, and t = -m1/slope, where that of the smoothed σ1
+vanishes. The line is cut half way between them. Each part is stretched by t = centre + scale·sinh τ and summed by
+Gauss-Legendre in τ. At the kink of ReLU or |x| the line is cut, too.
 """
 
 from functools import lru_cache
@@ -58,7 +58,10 @@ def _conditioned(c: Covariance) -> tuple[Array, Array, Array]:
 
 
 def _weighed(inner: Array, outer: Array, magnitude: Array) -> Sums:
-    """Σ over outer nodes of every pair of orders; `inner` (5, …, nodes) is summed already, `magnitude` with absolutes."""
+    """Sums over outer nodes of every pair of orders.
+
+    `inner` (5, …, nodes) is already summed over inner nodes, and so are the absolute values in `magnitude`.
+    """
     signed = {(i, j): jnp.sum(inner[i] * outer[j], axis=-1) for _, i, j in BIASED_TERMS}
     sizes = {(i, j): jnp.sum(magnitude[i] * jnp.abs(outer[j]), axis=-1) for _, i, j in BIASED_TERMS}
     return BiasedPartials.from_expectations(signed), BiasedPartials.from_expectations(sizes)
@@ -89,7 +92,7 @@ def smooth_partials(first: Activation, second: Activation, c: Covariance, means:
 
 
 def _two_centres(nodes: int, one: tuple[Array, Array], two: tuple[Array, Array], cut: float) -> tuple[Array, Array]:
-    """A line in two parts, each with its centre, and a scale that also resolves what the other part stands for."""
+    """A line in two parts, each with its centre, and a scale that also resolves the centre of the other part."""
     (a, fine_a), (b, fine_b) = one, two
     ordered = a <= b
     low, high = jnp.where(ordered, a, b), jnp.where(ordered, b, a)

@@ -1,4 +1,4 @@
-"""Expectations of two neurons with biases, by closed form where there is one, else by quadrature."""
+"""Expectations of two neurons with biases, in closed form where there is one, otherwise by quadrature."""
 
 import math
 from functools import partial
@@ -69,7 +69,7 @@ def single_expectations(
 
 
 def first_nodes(first: Activation, second: Activation, c: Covariance) -> int:
-    """Nodes for the largest steepness × norm, which is rounded up: few numbers of nodes, so that little is compiled."""
+    """Nodes for the largest steepness × norm, rounded up to one of few values, so that little is compiled."""
     scales = jnp.maximum(first.steepness * jnp.sqrt(c.q11), second.steepness * jnp.sqrt(c.q22))
     return quadrature.nodes_needed(2.0 ** math.ceil(math.log2(float(jnp.max(scales, initial=1.0)))))
 
@@ -80,7 +80,7 @@ def _summed(first: Activation, second: Activation, c: Covariance, means: biased.
 
 
 def biased_partials(first: Activation, second: Activation, c: Covariance, means: biased.Means) -> Estimated:
-    """`partials` with biases. Quadrature is compared with the one of half as many nodes, until that no longer helps."""
+    """`partials` with biases. The nodes of the quadrature are doubled until that no longer helps."""
     closed_form, norms = has_closed_form(first, second), (jnp.sqrt(c.q11), jnp.sqrt(c.q22))
     require_smooth(first, second, *norms)
     nodes = 0 if closed_form else first_nodes(first, second, c) // 2
@@ -106,7 +106,7 @@ def _rounding(size: Array) -> Array:
 def _in_batches(
     first: Activation, second: Activation, c: Covariance, means: biased.Means, nodes: int
 ) -> tuple[BiasedPartials, BiasedPartials]:
-    """A few points at a time, the last batch filled up; see `interaction._in_batches`."""
+    """Evaluate a few points at a time, with the last batch padded; see `interaction._in_batches`."""
     batch = max(1, NODES_AT_ONCE // (2 * nodes**2 if nodes else 8 * bivariate.FINE))
     padded = [jnp.asarray(np.append(x, np.ones(-np.size(x) % batch)).reshape(-1, batch)) for x in (*c, *means)]
     batches = [_summed(first, second, Covariance(*rows[:4]), rows[4:], nodes) for rows in zip(*padded, strict=True)]
@@ -119,7 +119,7 @@ def _in_batches(
 
 
 def require_smooth(first: Activation, second: Activation, norm1: Array, norm2: Array) -> None:
-    """Raise if an activation that a user brought is not smooth at the norms it is used with."""
+    """Raise if a user's activation is not smooth at the norms with which it is used."""
     own.require_smooth(first, float(jnp.max(norm1, initial=1.0)))
     own.require_smooth(second, float(jnp.max(norm2, initial=1.0)))
 
@@ -127,7 +127,7 @@ def require_smooth(first: Activation, second: Activation, norm1: Array, norm2: A
 def with_unseen(
     result: Estimated, pair: tuple[Activation, Activation], norms: tuple[Array, Array], nodes: int
 ) -> Estimated:
-    """Errors enlarged by what the nodes miss of an activation that a user brought (see `own.mismatch`)."""
+    """Errors, enlarged by what the nodes miss of a user's activation (see `own.mismatch`)."""
     if not own.is_own(*pair):
         return result
     missed = [own.mismatch(a, float(jnp.max(r, initial=0.0)), nodes) for a, r in zip(pair, norms, strict=True)]

@@ -1,4 +1,4 @@
-"""Putting Hessians together from blocks per neuron and per pair of neurons."""
+"""Assemble Hessians from blocks per neuron and per pair of neurons."""
 
 import jax
 import jax.numpy as jnp

@@ -1,12 +1,13 @@
 r"""Loss, gradient and Hessian of a two-layer student with biases, for inputs N(μ, Σ).
 
-f(x) = Σ_i a_i σ(w_i·x + c_i) + c_0. With x = μ + Σ^½ ξ, ξ ~ N(0, I), neuron i has the incoming vector p_i = Σ^½ w_i and the
-mean m_i = c_i + w_i·μ. Everything is assembled in p̃_i = (p_i, m_i) and taken back to (w_i, c_i), or to w_i alone, by the
-linear map T = ∂p̃/∂(w, c). The offset enters by δ = c_0 - c_0* and the means of single neurons, S_i = E[σ(p_i·ξ + m_i)]:
+f(x) = Σ_i a_i σ(w_i·x + c_i) + c_0. With x = μ + Σ^½ ξ, ξ ~ N(0, I), neuron i has the incoming vector p_i = Σ^½ w_i and
+the mean m_i = c_i + w_i·μ. Everything is assembled in p̃_i = (p_i, m_i) and taken back to (w_i, c_i), or to w_i alone,
+by the linear map T = ∂p̃/∂(w, c). The offset enters by δ = c_0 - c_0* and the means of single neurons, S_i = E[σ(p_i·ξ
++ m_i)]:
 
 L = (the sums over pairs) + ‖δ‖² + 2 δ·(Σ_i a_i S_i - E[f* - c_0*]).
 
-Flat vectors are (w_1, c_1, a_1) ⊕ … ⊕ (w_n, c_n, a_n) ⊕ c_0; what is not trained is left out.
+Flat vectors are (w_1, c_1, a_1) ⊕ … ⊕ (w_n, c_n, a_n) ⊕ c_0; parameters that are not trained are left out.
 """
 
 import math
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(NamedTuple):
-    """What is known of the inputs: their mean and the square root of their covariance, or None."""
+    """The mean of the inputs and the square root of their covariance, each or None."""
 
     mean: Array | None
     root: Array | None
@@ -45,7 +46,7 @@ class _Partners(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """Everything one evaluation computes once."""
+    """Terms that one evaluation computes once."""
 
     students: Shifted
     a: Float[Array, "n m"]
@@ -66,7 +67,7 @@ def transform(task: "Population") -> Float[Array, "D T"]:
 
 
 def shifted(task: "Population | Inputs", incoming: Float[Array, "n d"], bias: Float[Array, " n"] | None) -> Shifted:
-    """Neurons as standard Gaussian inputs see them."""
+    """The same neurons for standard Gaussian inputs."""
     means = jnp.zeros(incoming.shape[0]) if bias is None else bias
     if task.mean is not None:
         means = means + incoming @ task.mean
@@ -223,7 +224,7 @@ def outside_hessian(task: "Population", vector: Array) -> Array:
 
 @eqx.filter_jit
 def split_terms(task: "Population", vector: Array, neuron: Array) -> tuple[Array, Array]:
-    """Y and V of one neuron in the coordinates (w, c), or w if biases are not trained; see `split_terms.of_population`."""
+    """Y and V of one neuron in coordinates (w, c), or w if biases are not trained; see `split_terms.of_population`."""
     t, matrix = _terms(task, vector), transform(task)
     here = jax.tree.map(lambda x: x[neuron][None], t.students)
     own, coupling = t.a[neuron][None], 2 * (_single_slope(t)[neuron][:, None] * t.gap[None, :])

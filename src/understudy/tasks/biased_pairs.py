@@ -1,4 +1,4 @@
-r"""Sums over pairs of neurons with biases, and what their second derivatives contribute to a Hessian.
+r"""Sums over pairs of neurons with biases, and the contribution of their second derivatives to a Hessian.
 
 A neuron is the vector p̃ = (p, m1): its incoming vector and the mean of its pre-activation p·x + m1, x ~ N(0, I). With
 E_ij = E[σ1^(i) σ2^(j)] and e the unit vector of the mean, in which p and q have no component,
@@ -7,9 +7,9 @@ E_ij = E[σ1^(i) σ2^(j)] and e the unit vector of the mean, in which p and q ha
 ∂_p̃p̃ = E_20 I + E_40 ppᵀ + E_31 (pqᵀ + qpᵀ) + E_22 qqᵀ + (E_30 p + E_21 q) eᵀ + e (E_30 p + E_21 q)ᵀ,
 ∂_p̃q̃ = E_11 I + E_22 (pqᵀ + qpᵀ) + E_31 ppᵀ + E_13 qqᵀ + (E_21 p + E_12 q) eᵀ + e (E_21 p + E_12 q)ᵀ.
 
-For two kinked activations E_22 is the density of both kinks meeting, which diverges as the vectors become parallel, while
-the blocks stay bounded. There they are written with x₀ = e - (m1/q11) p, the mean input at the first kink, and the
-components q⊥, p⊥ of one vector across the other, in which the large terms have been cancelled by hand:
+For two kinked activations E_22 is the density of both kinks meeting, which diverges as the vectors become parallel,
+while the blocks stay bounded. There they are written with x₀ = e - (m1/q11) p, the mean input at the first kink, and
+the components q⊥, p⊥ of one vector across the other, in which the large terms have been cancelled by hand:
 
 ∂_p̃p̃ = E_20 (I - ppᵀ/q11 - eeᵀ + x₀x₀ᵀ) + E_21 (x₀q⊥ᵀ + q⊥x₀ᵀ) + E_22 q⊥q⊥ᵀ,
 E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ = E_22 (p q⊥ᵀ + q p⊥ᵀ) - (m1/q11) E_21 ppᵀ - (m2/q22) E_12 qqᵀ.

@@ -30,7 +30,7 @@ COSTS: dict[str, Cost] = {"squared": squared, "cross-entropy": cross_entropy, "l
 
 
 def get(cost: str | Cost) -> Cost:
-    """The cost of that name; a function passes through."""
+    """The cost with this name; a function is returned unchanged."""
     if isinstance(cost, str) and cost not in COSTS:
         names = ", ".join(f"'{name}'" for name in COSTS)
         raise ValueError(f"cost is {names} or a function; received {cost!r}.")
@@ -43,7 +43,7 @@ def is_bounded(cost: Cost) -> bool:
 
 
 def class_count(labels: ArrayLike) -> int:
-    """Number of classes 0 … m - 1 of which these are labels; raises if they are not whole numbers from 0 on."""
+    """Number of classes 0 … m - 1 for these labels; raises if they are not whole numbers ≥ 0."""
     values = np.asarray(labels)
     whole = np.asarray(values, float)
     if values.ndim != 1 or not np.all(np.isfinite(whole)) or np.any(whole != np.round(whole)) or np.any(whole < 0):
@@ -58,8 +58,8 @@ def class_count(labels: ArrayLike) -> int:
 def targets_for(cost: Cost, targets: ArrayLike, output: tuple[int, ...]) -> np.ndarray:
     """Targets in the shape and meaning that the cost needs, for a network whose outputs have shape `output` (N, …).
 
-    Class labels (N,) of the cross-entropy become one-hot rows; labels 0 and 1 of the logistic cost become ±1; targets (N,)
-    of a network with one output in a column become a column.
+    Class labels (N,) of the cross-entropy become one-hot rows; labels 0 and 1 of the logistic cost become ±1; targets
+    (N,) of a network with one output in a column become a column.
     """
     y = np.asarray(targets)
     if cost is cross_entropy and y.ndim == 1 and len(output) == 2:

@@ -37,7 +37,7 @@ class ExactForm:
 
 
 def name_of(activation: Activation) -> str:
-    """The name under which `activations.get` returns this very activation."""
+    """The name for which `activations.get` returns exactly this activation."""
     try:
         known = activations.get(activation.name)
     except ValueError:

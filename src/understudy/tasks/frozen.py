@@ -1,4 +1,4 @@
-"""A task some of whose parameters are held where they are."""
+"""A task in which some parameters are held fixed."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from understudy.tasks.task import Evaluation, Task
 class Frozen(Task):
     """`task` with gradient and Hessian zero for parameters whose `free` is 0 (1 on the Hessian's diagonal there).
 
-    Which ones are free is an array and not part of the compiled program: growing a network neuron by neuron in the
-    parameter space of the widest one compiles once.
+    `free` is an array and not part of the compiled program. So growing a network neuron by neuron, in the parameter
+    space of the widest one, compiles once.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""Gaussian inputs in few dimensions as weighted samples: an `Empirical` task that is the population loss to rounding."""
+"""Gaussian inputs in few dimensions as weighted samples: an `Empirical` task for the population loss."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def gaussian_grid(dim: int, spacing: float = 0.5, radius: float = _RADIUS) -> tu
     """Nodes (N, dim) and weights (N,) with Σ weight·F(node) ≈ E[F(x)], x ~ N(0, I): a square lattice in a ball.
 
     The lattice sum of an analytic function converges exponentially in 1/spacing. If F(x) depends on w·x with ‖w‖ = r
-    through a function whose nearest singularity is at a distance δ r from the real line, the error is about
-    exp(-2πδ/h + δ²/2) for δ ≤ 2π/h, and exp(-2π²/h²) at best (Trefethen and Weideman 2014, "The exponentially convergent
+    through a function whose nearest singularity is at a distance δ r from the real line, the error is about exp(-2πδ/h
+    + δ²/2) for δ ≤ 2π/h, and exp(-2π²/h²) at best (Trefethen and Weideman 2014, "The exponentially convergent
     trapezoidal rule", Section 5): with h = ½, softplus and norms up to 1, 1.5, 2 that is 1e-15, 3e-11, 1e-8.
 
     >>> nodes, weights = gaussian_grid(1)
@@ -55,8 +55,8 @@ def gaussian_grid(dim: int, spacing: float = 0.5, radius: float = _RADIUS) -> tu
 class Grid(Task):
     """The population loss in up to three dimensions as a weighted sum over a lattice; made by `on_grid`.
 
-    `samples` is that sum. Unless the spacing was given, the lattice is chosen for the largest norm seen (`prepared`): a run
-    whose neurons become steep goes on with a finer one.
+    `samples` is that sum. Unless the spacing was given, the lattice is chosen for the largest norm (`prepared`). A run
+    whose neurons become steep continues with a finer lattice.
     """
 
     teacher: Teacher
@@ -118,7 +118,7 @@ class Grid(Task):
     def target_scale(self) -> float:
         return self.samples.target_scale
 
-    # Kinks on the nodes are those of the lattice, not of the population loss: but the lattice is what is minimised.
+    # Kinks on the nodes belong to the lattice, not to the population loss. But the loss on the lattice is minimised.
 
     @property
     def kinked(self) -> bool:
@@ -164,9 +164,9 @@ def on_grid(
 ) -> Grid:
     """E[(f(x) - f*(x))²] for x ~ N(0, I) in up to three dimensions, by quadrature on `gaussian_grid`.
 
-    Quicker than `Population` for activations without closed forms, and more exact where the loss is small, because the
-    residual is summed and not differences of interactions. The spacing follows the students' norms unless it is given;
-    kinked activations need a given one, and converge only like its square.
+    This is faster than `Population` for activations without closed forms. It is also more exact where the loss is
+    small, because it sums the residual and not differences of interactions. The spacing follows the students' norms
+    unless it is given. Kinked activations need a given spacing, and converge only like its square.
 
     >>> teacher = Teacher.angular([0.0, 1.0])
     >>> float(on_grid(teacher, width=2).loss(teacher.network))
@@ -186,7 +186,7 @@ _ACCURACY = 1e-12
 
 
 def _spacing_for(scale: float) -> float:
-    """The power of √2, below the spacing that gives `_ACCURACY` for steepness × norm ≤ `scale` (see `gaussian_grid`)."""
+    """The power of √2 below the spacing that gives `_ACCURACY` for steepness × norm ≤ `scale`; see `gaussian_grid`."""
     digits = -math.log(_ACCURACY)
     delta = min(math.pi / (2 * max(scale, 1e-300)), math.sqrt(2 * digits))
     spacing = 2 * math.pi * delta / (digits + delta**2 / 2)

@@ -1,4 +1,4 @@
-"""Two-layer networks as plain arrays: what structures, flat directions and tables of results read."""
+"""Two-layer networks as plain arrays, for structures, flat directions and tables of results."""
 
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ class Neurons(NamedTuple):
     """The hidden neurons f(x) = Σ_i a_i σ(w_i·x) behind a flat vector.
 
     - `incoming` (n, d), `outgoing` (n, m): w_i and a_i. One output gives m = 1.
-    - `layout` (n, q): positions of neuron i's trained weights in the flat vector, incoming weights first. q is d + m, or d
-      if the outgoing weights are fixed.
+    - `layout` (n, q): positions of neuron i's trained weights in the flat vector, incoming weights first. q is d + m,
+      or d if the outgoing weights are fixed.
     - `activation`: σ.
     """
 
@@ -50,8 +50,8 @@ def describe_neurons(
 ) -> Described:
     """Weights, norms and correlations of a batch of two-layer networks, in NumPy; NaN stays NaN.
 
-    `order_parameters` computes the same for differentiable use. Correlations of a zero vector are 0. `root`: square root
-    of the input covariance, under which norms and correlations are taken.
+    `order_parameters` computes the same for differentiable use. Correlations of a zero vector are 0. `root`: square
+    root of the input covariance, under which norms and correlations are taken.
     """
     seen = incoming if root is None else incoming @ root
     norms = np.linalg.norm(seen, axis=-1)
@@ -72,7 +72,7 @@ def describe_neurons(
 
 
 def describe_teacher(teacher: Teacher, root: np.ndarray | Array | None = None) -> Described:
-    """Weights and biases of a teacher, and the covariance of its inputs from that one's square root."""
+    """Weights and biases of a teacher, and the covariance of its inputs from the square root of the covariance."""
     output = ("output",) if teacher.outgoing.ndim > 1 else ()
     found: Described = {
         "teacher_incoming": (("teacher", "dim"), np.asarray(teacher.incoming)),

@@ -19,7 +19,7 @@ ones the coefficients of a student would not be known to 1e-10."""
 
 
 class OrderParameters(NamedTuple):
-    """The student as the loss sees it (Simsek et al. 2023, Section 3); of a batch of students, a batch.
+    """The student in the quantities on which the loss depends (Simsek et al. 2023, Section 3); also for batches.
 
     - `norms`: r_i = ‖w_i‖; `outgoing`: a_i.
     - `student_teacher`: u_ij = w_i·v_j / (r_i ‖v_j‖); `student_student`: ρ_ii' = w_i·w_i' / (r_i r_i').
@@ -58,7 +58,7 @@ def loss_from_order_parameters(task: Population, order: OrderParameters) -> Floa
     lengths = jnp.linalg.norm(v, axis=1)
     student, teacher = task.activation.steepness, task.teacher.activation.steepness
     largest = max(1.0, student * float(jnp.max(order.norms)), teacher * float(jnp.max(lengths)))
-    nodes = nodes_needed(2.0 ** math.ceil(math.log2(largest)))  # few numbers of nodes: code is compiled few times
+    nodes = nodes_needed(2.0 ** math.ceil(math.log2(largest)))  # few different numbers: little is compiled
     return _loss(task, order, lengths, nodes)
 
 
@@ -77,7 +77,7 @@ def _loss(task: Population, order: OrderParameters, lengths: Float[Array, " k"],
 
 
 class Constraints(NamedTuple):
-    """How far order parameters are inside (positive) or outside (negative) what weights can realise.
+    """How far order parameters are inside (positive) or outside (negative) the range that weights can realise.
 
     - `ball`: 1 - u_iᵀ M⁺ u_i per student, M the teachers' correlation matrix (Eq. 10; Eq. 31 for teachers that are not
       orthogonal).

@@ -1,4 +1,4 @@
-"""What order-parameter equations need to know of a task: the teachers' overlaps, outgoing weights and activations."""
+"""The part of a task that order-parameter equations need: the teachers' overlaps, outgoing weights and activations."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -7,9 +7,10 @@ from understudy.activations import Activation
 
 
 class OrderProblem(eqx.Module):
-    """A two-layer student and teacher under isotropic Gaussian inputs, as their overlaps see them.
+    """A two-layer student and teacher under isotropic Gaussian inputs, in terms of their overlaps.
 
-    - `incoming`: the teachers' v_j (k, d); `overlaps`: v_j·v_j'; `teacher_outgoing`: their b_j, shape (k, m); `constant`: E‖f*‖².
+    - `incoming`: the teachers' v_j (k, d); `overlaps`: v_j·v_j'; `teacher_outgoing`: their b_j, shape (k, m);
+      `constant`: E‖f*‖².
     - `fixed_outgoing`: the student's outgoing weights (n, m), or None if they are trained.
     - `width`: number n of students; `outputs`: () or (m,), the shape of one output.
     """

@@ -1,4 +1,4 @@
-"""Sums over pairs of neurons, and what their second derivatives contribute to a Hessian.
+"""Sums over pairs of neurons, and the contribution of their second derivatives to a Hessian.
 
 For vectors p, q with covariance entries q11 = p·p, q12 = p·q, q22 = q·q the pair term c·G(q11, q12, q22) has
 
@@ -80,10 +80,11 @@ def _is_large(first: Activation, second: Activation, resolution: float) -> bool:
 
 
 def across(p: Float[Array, "n r"], q: Float[Array, "k r"], q11: Array, q12: Array, q22: Array) -> Float[Array, "n k r"]:
-    """What is left of every q beside every p: q11 times its square is q11 q22 - q12², to full relative precision.
+    """The part of every q across every p: q11 times its square is q11 q22 - q12², to full relative precision.
 
-    From the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly parallel. Vectors that
-    differ in direction by rounding only are parallel: what is left of one beside the other is noise.
+    It is computed from the vectors, because q11 q22 - q12² has lost half its digits where two neurons are nearly
+    parallel. Vectors whose directions differ only by rounding count as parallel, because the part of one across the
+    other is noise.
     """
     tilt = q12 / jnp.where(q11 > 0, q11, 1.0)
     perpendicular = q[None, :, :] - tilt[:, :, None] * p[:, None, :]

@@ -1,4 +1,4 @@
-"""Reading and checking the arguments of `Population`."""
+"""Read and check the arguments of `Population`."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,8 @@
-"""Seeing and replacing what the hidden neurons of any network compute, through the activation it is called with.
+"""Observe and replace what the hidden neurons of any network compute, through the activation that it is called with.
 
-A network is called as `network(x, activation)`. Called with a `Probe`, it hands over every pre-activation, in the order of
-its layers. That works for any network that applies the activation it is given outside of its own `vmap`, `scan` and `jit`.
+A network is called as `network(x, activation)`. If it is called with a `Probe`, it passes on every pre-activation, in
+the order of its layers. This works for any network that applies the given activation outside of its own `vmap`, `scan`
+and `jit`.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from understudy.activations import Activation, PiecewiseLinear
 
 @dataclass(frozen=True, eq=False)
 class Probe(Activation):
-    """An activation that passes every array it receives to `apply`, and returns what comes back."""
+    """An activation that passes every array that it receives to `apply`, and returns the result."""
 
     apply: Callable[[Array], Array] = field(kw_only=True)
 
@@ -39,10 +40,10 @@ def hidden_values(network: Any, inputs: Array, activation: Activation) -> Float[
 
 
 def count_hidden(network: Any, inputs: Array, activation: Activation) -> int | None:
-    """How many pre-activations there are, or None if the network does not show them."""
+    """The number of pre-activations, or None if they cannot be observed."""
     try:
         shape = jax.eval_shape(lambda n: hidden_values(n, inputs, activation), network).shape
-    except Exception:  # whatever a user's module raises when it is called with a probe
+    except Exception:  # a user's module may raise anything when it is called with a probe
         return None
     return int(shape[0]) or None
 

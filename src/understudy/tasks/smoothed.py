@@ -11,8 +11,8 @@ from understudy.tasks.task import Task
 class Smoothed(Task):
     """`base` with every |z| replaced by √(z² + width²); see `Task.smoothed_value`.
 
-    A run into a kink would make an integrator jump to and fro over it with steps of the size of its tolerance. Here it comes
-    to a stiff equilibrium at a distance of about `width` from the minimum on the kink.
+    At a kink an integrator would jump back and forth, with steps of the size of its tolerance. Here the flow reaches a
+    stiff equilibrium at a distance of about `width` from the minimum on the kink.
     """
 
     base: Task

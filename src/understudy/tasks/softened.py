@@ -1,11 +1,11 @@
 """A population loss with the kinks of ReLU students at zero incoming vectors rounded off, for integrators.
 
 With positively homogeneous kinked activations the loss grows like ‖w_i‖ around w_i = 0. A neuron whose outgoing weight
-has the wrong sign and |a_i| > ‖w_i‖ is driven there in finite time (a_i² - ‖w_i‖² is conserved), stays there as long
-as every direction increases the loss, and leaves when another neuron has changed that. An integrator would jump to and
-fro over the kink with steps of the size of its tolerance. Here neuron i sees w_i·x plus independent noise of standard
-deviation ε, as long as ‖w_i‖ < 32 ε: the loss is smooth, the stay at zero is a stiff equilibrium, and everything
-farther away is the exact loss. The change at ‖w_i‖ = 32 ε is 1/2000 of that neuron's contribution.
+has the wrong sign and |a_i| > ‖w_i‖ is driven there in finite time (a_i² - ‖w_i‖² is conserved), stays there as long as
+every direction increases the loss, and leaves when another neuron has changed that. An integrator would jump back and
+forth over the kink, with steps of the size of its tolerance. Here neuron i gets w_i·x plus independent noise of
+standard deviation ε, as long as ‖w_i‖ < 32 ε. Then the loss is smooth, and the stay at zero is a stiff equilibrium.
+Farther away the loss is exact. The change at ‖w_i‖ = 32 ε is 1/2000 of that neuron's contribution.
 """
 
 import equinox as eqx

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 class Span:
     """Orthonormal rows: first `teachers` (shared by a batch), then `mixing` @ (`students` - `inside` @ `teachers`).
 
-    The products are formed when asked for: in large dimensions they cost more than everything else.
+    The products are formed only on demand, because in large dimensions they cost more than everything else.
     """
 
     teachers: Float[np.ndarray, "k d"]
@@ -21,7 +21,7 @@ class Span:
 
     @property
     def rows(self) -> Float[Array, "*batch r d"]:
-        """All of them in one array."""
+        """All rows in one array."""
         shared = np.broadcast_to(self.teachers, (*self.students.shape[:-2], *self.teachers.shape))
         return jnp.asarray(
             np.concatenate([shared, self.mixing @ (self.students - self.inside @ self.teachers)], axis=-2)
@@ -78,7 +78,7 @@ def _teacher_basis(teachers: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _support(basis: np.ndarray) -> slice | np.ndarray:
-    """The input directions that teachers use: few, for unit vectors along axes, however large d is."""
+    """The input directions that teachers use. There are few for unit vectors along axes, however large d is."""
     for _, (rows, _), used in _bases:
         if rows is basis:
             return used
@@ -86,10 +86,10 @@ def _support(basis: np.ndarray) -> slice | np.ndarray:
 
 
 def _mixing(gram: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """What makes vectors of this Gram matrix orthonormal, and their lower-triangular coordinates then.
+    """The matrix that makes vectors with this Gram matrix orthonormal, and their lower-triangular coordinates.
 
-    By Cholesky's factor, which is exact to rounding times the square of the condition number: None unless that is
-    small, as it is for random students in many dimensions.
+    It comes from Cholesky's factor, which is exact to rounding times the square of the condition number. The result is
+    None unless that is small. It is small for random students in many dimensions.
     """
     try:
         lower = np.linalg.cholesky(gram)
@@ -103,8 +103,8 @@ def _mixing(gram: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _orthonormal_rows(basis: np.ndarray, students: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal rows that complete the teachers', and the students' coordinates in them, for any students.
 
-    Students in the span of teachers and other students leave some rows free, which might fall into the teachers' span;
-    with the teachers among the vectors they cannot.
+    If students lie in the span of teachers and other students, some rows are free and might fall into the teachers'
+    span. This cannot happen here, because the teachers are among the vectors.
     """
     columns = np.broadcast_to(basis.T, (*students.shape[:-2], *basis.T.shape))
     q, r = np.linalg.qr(np.concatenate([columns, np.swapaxes(students, -1, -2)], axis=-1))

@@ -1,4 +1,4 @@
-"""What students on the sphere became: copies, averages, and pairs that share a teacher."""
+"""The structure of students on the sphere: copies, averages, and pairs that share a teacher."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _ORDER = (
 
 
 def read_sphere(w: Float[np.ndarray, "n d"], v: Float[np.ndarray, "k d"], degree: int) -> Structure:
-    """Read off unit students w what they copy and share of unit teachers v; the label counts the parts, as `1-copy-1-tight-pair`.
+    """Find out which unit teachers v the unit students w copy and share. The label counts the parts.
+
+    An example is `1-copy-1-tight-pair`.
 
     - *copy*: w = ±v_j (+ only, for odd degrees); *same-copy*: several students copy one teacher.
     - *average*: equal shares of two or more teachers; *same-average*: several students at one average.
@@ -92,7 +94,7 @@ class _Reader:
         return self._within(float(np.linalg.norm(w - sign * self.v[j])), (j,))
 
     def averaged(self, w: np.ndarray) -> tuple[int, ...] | None:
-        """Teachers and relative signs of which w is the average; places that differ are told apart by signs."""
+        """The teachers of which w is the average, with relative signs, which distinguish different averages."""
         coefficients = np.linalg.lstsq(self.v.T, w, rcond=None)[0]
         group = np.flatnonzero(np.abs(coefficients) > 0.5 * np.abs(coefficients).max())
         if len(group) < 2:
@@ -110,7 +112,7 @@ class _Reader:
         return place
 
     def _balances(self, parts: list[tuple[str, tuple[int, ...]]]) -> list[tuple[str, tuple[int, ...]]]:
-        """Orthogonal averages of the same two teachers, put together."""
+        """The parts, with orthogonal averages of the same two teachers joined."""
         singles = [m[0] for name, m in parts if name == "average"]
         kept = [p for p in parts if p[0] != "average"]
         while singles:
@@ -147,7 +149,7 @@ class _Reader:
         return "leaning-pair" if planar else "other"
 
     def neuron(self, i: int, name: str, members: tuple[int, ...]) -> Neuron:
-        """The student as part of a group of that name."""
+        """The student as part of a group with this name."""
         u = self.v @ self.w[i]
         best = int(np.argmax(np.abs(u)))
         sign = int(np.sign(u[best])) if u[best] else 1
@@ -159,8 +161,8 @@ class _Reader:
 
 
 def orbit_key(rows: np.ndarray) -> tuple[float, ...]:
-    """Of two students in the plane of two orthonormal teachers, even degree: the same for configurations that differ by order
-    and signs of students or of teachers."""
+    """Of two students in the plane of two orthonormal teachers, even degree: the same for configurations that differ by
+    order and signs of students or of teachers."""
     options = []
     for teachers in ((0, 1), (1, 0)):
         for students in ((0, 1), (1, 0)):

@@ -1,7 +1,7 @@
-"""Y and V of one hidden neuron, the two expectations that decide what its splits are (see `points.splitting`).
+"""Y and V of one hidden neuron, the two expectations that decide the nature of its splits (see `points.splitting`).
 
-Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩ ("few neurons", Eq. 19): w and a are the neuron's incoming and outgoing
-weights, x is what it receives, and c' the derivative of the cost by what the next layer receives.
+Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩ ("few neurons", Eq. 19). Here w and a are the neuron's incoming and
+outgoing weights, x is its input, and c' is the derivative of the cost by the input of the next layer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def of_population(task: Any, network: TwoLayer, neuron: Array) -> tuple[Array, A
 
 @eqx.filter_jit
 def of_samples(task: Any, network: Any, neuron: Array, layer: int) -> tuple[Array, Array]:
-    """Eq. 19 as it stands: sums over samples, c' by the chain rule from the output back to the layer after the neuron."""
+    """Eq. 19 directly: sums over samples, with c' by the chain rule from the output back to the next layer."""
     sigma = task.activation
     if isinstance(network, TwoLayer):
         received, w, a = task.inputs, network.incoming[neuron], network.outgoing.reshape(network.width, -1)[neuron]

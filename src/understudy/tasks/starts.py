@@ -8,7 +8,7 @@ import numpy as np
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
-    """0 … seeds - 1, or the given numbers."""
+    """The seeds 0 … seeds - 1, or the given ones."""
     if isinstance(seeds, (int, np.integer)):
         if seeds < 1:
             raise ValueError(f"At least one seed is needed; received seeds={seeds}.")
@@ -32,8 +32,8 @@ def two_layer(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Incoming (seeds, n, d) and outgoing (seeds, n, *m) weights.
 
-    `"gaussian"`: every weight N(0, init_std²). `"glorot"`: variance 2/(fan in + fan out) for each of the two layers (Glorot
-    and Bengio 2010).
+    `"gaussian"`: every weight N(0, init_std²). `"glorot"`: variance 2/(fan in + fan out) for each of the two layers
+    (Glorot and Bengio 2010).
     """
     check_init(init, init_std)
     incoming = outgoing = init_std
@@ -52,7 +52,7 @@ def two_layer(
 
 
 def biases(seeds: int | Sequence[int], width: int, init: str, init_std: float) -> np.ndarray:
-    """Biases (seeds, n) of hidden neurons: N(0, init_std²), from a stream of their own; zero with Glorot's rule."""
+    """Biases (seeds, n) of hidden neurons: N(0, init_std²), from a separate random stream; zero with Glorot's rule."""
     numbers = seed_numbers(seeds)
     if init == "glorot":
         return np.zeros((len(numbers), width))

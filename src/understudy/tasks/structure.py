@@ -1,4 +1,4 @@
-"""What each student neuron became, and one label for the whole."""
+"""The structure of a student: what each neuron became, and one label for the whole."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -16,8 +16,11 @@ eigenvalue, perturbed ones by 1e-2 or more."""
 
 @dataclass(frozen=True)
 class Neuron:
-    """One student neuron: its `role`, the `teachers` it stands for, its `sign` relative to them (±1; odd activations),
-    the `distance` from being exactly that, for a duplicate the student it repeats, and its `bias`, if it has one."""
+    """One student neuron: its `role`, the `teachers` that it represents, and its `sign` relative to them (±1; odd σ).
+
+    `distance` measures how far it is from being exactly that. A duplicate names the student that it repeats. `bias` is
+    its bias, if it has one.
+    """
 
     role: Role
     teachers: tuple[int, ...]
@@ -28,8 +31,11 @@ class Neuron:
 
 
 class Setting(NamedTuple):
-    """Where the theory of copies and averages applies: k orthonormal teachers with outgoing weights 1, isotropic inputs,
-    trained outgoing weights, one activation for students and teachers."""
+    """The setting in which the theory of copies and averages applies.
+
+    The k teachers are orthonormal with outgoing weights 1, inputs are isotropic, outgoing weights are trained, and
+    students and teachers have the same activation.
+    """
 
     activation: Activation
     teachers: int
@@ -37,14 +43,14 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Structure:
-    """What a point is made of.
+    """The structure of a point.
 
-    - `label` of the whole, empty if no structure is known; `neurons` one by one.
-    - `distance`: the largest distance of a neuron from what the label says.
-    - `partition`: group sizes in ascending order, if every neuron is an exact copy (1) or an average of ℓ teachers (ℓ) and
-      no two share a teacher; None otherwise. Duplicates and dead neurons do not count.
-    - `setting`: where `theory.copy_average` applies, its activation and number of teachers; None elsewhere.
-    - `predicted_loss`: what theory gives for this partition, where there is a theory. `fit` fills it in.
+    - `label`: of the whole, empty if no structure is known; `neurons`: one entry per neuron.
+    - `distance`: the largest distance of a neuron from its description in the label.
+    - `partition`: group sizes in ascending order, if every neuron is an exact copy (1) or an average of ℓ teachers (ℓ)
+      and no two share a teacher; None otherwise. Duplicates and dead neurons do not count.
+    - `setting`: the activation and the number of teachers, if `theory.copy_average` applies; None otherwise.
+    - `predicted_loss`: the loss that theory predicts for this partition, if there is a theory. `fit` fills it in.
     """
 
     label: str
@@ -76,13 +82,14 @@ class Pair(NamedTuple):
 
 
 def read_structure(pair: Pair, setting: Setting | None = None) -> Structure:
-    """Read off a student what it copies and what it averages.
+    """Find out which teachers a student copies and which it averages.
 
     A neuron is a *copy* of teacher j if w_i = ±v_j and a_i = ±b_j (for homogeneous activations: the same up to
-    rescaling), an *average* of a group of ℓ ≥ 2 teachers if w_i is along Σ_{j in group} ±b_j v_j, both to a relative
-    1e-6. Near misses: a *perturbed copy* has more than half of its squared length along one teacher (u_ij² > ½), a
-    *near average* has no such teacher but lies mostly (u² summed > ½) in the span of two or more that all have the
-    same sign of b_j u_ij. Nothing depends on how students and teachers are numbered.
+    rescaling). It is an *average* of a group of ℓ ≥ 2 teachers if w_i is along Σ_{j in group} ±b_j v_j. Both hold to a
+    relative 1e-6. There are two near misses. A *perturbed copy* has more than half of its squared length along one
+    teacher (u_ij² > ½). A *near average* has no such teacher, but lies mostly (u² summed > ½) in the span of two or
+    more teachers that all have the same sign of b_j u_ij. The result does not depend on the numbering of students and
+    teachers.
     """
     w, a, v, b, _ = pair
     neurons: list[Neuron] = []
@@ -127,7 +134,7 @@ def _duplicate_of(pair: Pair, i: int, earlier: list[int]) -> int | None:
 
 
 def _read(pair: Pair, w: np.ndarray, a: np.ndarray) -> Neuron:
-    """What a neuron with incoming vector w and joint outgoing weights a is."""
+    """The role of a neuron with incoming vector w and joint outgoing weights a."""
     v, b, activation = pair.v, pair.b, pair.activation
     lengths = np.linalg.norm(v, axis=1)
     norm = np.linalg.norm(w)

@@ -1,9 +1,9 @@
-"""Tasks made to measure: losses of which a given network is a critical point, without any training.
+"""Tailored tasks: losses of which a given network is a critical point, without any training.
 
-For data, the gradient is Jᵀe with e = weight × derivative of the cost and J the derivative of the outputs: residuals from
-the null space of Jᵀ make any network critical. For a two-layer teacher of fixed incoming vectors, the gradient is affine in
-the teacher's outgoing weights: with enough teachers a linear system gives them. Such points are generic: they have minima,
-saddles of every index, and matrices Y and V of every kind among them.
+For data, the gradient is Jᵀe with e = weight × derivative of the cost and J the derivative of the outputs: residuals
+from the null space of Jᵀ make any network critical. For a two-layer teacher of fixed incoming vectors, the gradient is
+affine in the teacher's outgoing weights: with enough teachers a linear system gives them. Such points are generic:
+there are minima and saddles of every index, with matrices Y and V of every kind.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def critical_data(
     seed: int,
     cost: Literal["squared", "log cosh"] = "squared",
 ) -> Empirical:
-    """A data set for which `network` is a critical point: its inputs are given, its targets made.
+    """A data set for which `network` is a critical point, with the given inputs and constructed targets.
 
-    Targets are the network's outputs plus residuals: random ones, projected so that the gradient vanishes. More outputs
-    (samples × outputs) than parameters are needed.
+    Targets are the network's outputs plus random residuals, which are projected so that the gradient vanishes. This
+    needs more outputs (samples × outputs) than parameters.
     """
     sigma = activations.get(activation)
     x = np.asarray(inputs, float)
@@ -54,7 +54,7 @@ def critical_data(
     free = np.random.default_rng(seed).normal(size=j.shape[0])
     basis = np.linalg.qr(j)[0]
     slope = free - basis @ (basis.T @ free)
-    slope = (slope - basis @ (basis.T @ slope)).reshape(f.shape)  # twice, for rounding
+    slope = (slope - basis @ (basis.T @ slope)).reshape(f.shape)  # a second time, against rounding
     if cost == "squared":
         return Empirical(network, x, f - slope / 2, activation=sigma, cost=squared)
     bounded = 0.8 * slope / np.abs(slope).max()  # the slope of log cosh is a tanh
@@ -72,8 +72,8 @@ def critical_teacher(
 ) -> Population:
     """A population task for which `student` is a critical point: a teacher with these incoming vectors.
 
-    Its outgoing weights are the shortest solution of the linear system ∇L = 0; raises if there is none, which needs as many
-    teacher weights as student parameters.
+    Its outgoing weights are the shortest solution of the linear system ∇L = 0. There must be as many teacher weights as
+    student parameters. Raises if there is no solution.
     """
     outputs = student.outgoing.shape[1:]
     shape = (len(incoming), *outputs)

@@ -1,4 +1,4 @@
-"""Whether the series and rules that losses use resolve an activation that a user brought."""
+"""Check that the series and quadrature rules of losses resolve a user's activation."""
 
 from functools import lru_cache
 
@@ -26,7 +26,7 @@ def require(student: Activation, teacher: Activation, resolution: float, biased:
 
 @lru_cache(maxsize=64)
 def _require(first: Activation, second: Activation, resolution: float, biased: bool) -> None:
-    """Compares what a loss would use with `gaussian.partials`, which refines until its own error is known."""
+    """Compare the rule that a loss would use with `gaussian.partials`, which refines until its own error is known."""
     norms = [resolution / activation.steepness for activation in (first, second)]
     bias = 0.7 if biased else 0.0
     worst, error = _errors(first, second, (norms[0], norms[1]), resolution, bias)
