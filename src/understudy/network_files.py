@@ -117,7 +117,7 @@ def _from_archive(file: Path) -> StoredNetwork:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files}
-    except (*UNREADABLE, TypeError) as error:  # TypeError: one array (.npy) opens, but is no archive
+    except (*UNREADABLE, TypeError) as error:  # TypeError: one array (.npy) opens, but is not an archive
         why = "it holds Python objects, which are not read" if "allow_pickle" in str(error) else error
         raise BadNetworkError(f"{file} cannot be read as an archive of weights (.npz): {why}.") from error
     depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
