@@ -61,7 +61,7 @@ def test_the_ledger_is_what_the_readme_says():
 
 
 def test_the_promises_are_what_the_readme_says():
-    found = {entry.id: entry.best.measured for entry in entries("promises")}
+    found = {entry.id: entry.best.measured for entry in entries("promises") if entry.best is not None}
     points, kills = found["certificates"], found["kill-soak"]
     assert points["wrong verdicts"] == kills["finished cells lost"] == 0
     said = " ".join(README.split())
