@@ -146,7 +146,7 @@ def test_many_seeds_are_dots_and_a_click_shows_one(page, address):
     page.goto(address + fragment(SMALL))
     ended(page)
     page.locator("input[name=many]").fill("3")
-    page.locator("#many").click()
+    page.locator("#try-seeds").click()
     page.locator("circle[data-seed='2']").wait_for()
     page.locator("circle[data-seed='2']").click()
     page.wait_for_timeout(200)

@@ -50,7 +50,7 @@ def converse(socket, message, timeout=240):
     socket.send(json.dumps(message))
     found = []
     while not found or found[-1]["type"] not in ("done", "error", "cancelled"):
-        found += [m for m in json.loads(socket.recv(timeout=timeout)) if m["id"] in (message["id"], None)]
+        found += [m for m in json.loads(socket.recv(timeout=timeout)) if m["id"] == message["id"]]
     return found
 
 

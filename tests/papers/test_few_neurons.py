@@ -7,7 +7,7 @@ from understudy.papers import Progress, claims_of, find_claims
 
 ROWS = {
     "one-neuron", "splitting", "inertia", "scenarios", "multi-output", "bounds", "four-minima", "spectrum-mu",
-    "destinations", "toy-infinity", "growing",
+    "destinations", "toy-infinity", "growing", "relu-points", "softplus-proof",
 }  # fmt: skip
 
 

@@ -98,6 +98,10 @@ def biased_partials(first: Activation, second: Activation, c: Covariance, means:
     return with_unseen(Estimated(found, error, size), (first, second), norms, max(nodes, 1))
 
 
+_UNSEEN = 1e-12
+"""Relative mismatch of second moments above which quadrature has missed something."""
+
+
 def _rounding(size: Array) -> Array:
     """The rounding error of a sum of this size; in the tails that of its exponents as well."""
     return _EPSILON * (64 + 6 * jnp.abs(jnp.log(jnp.where(size > 0, size, 1.0)))) * size
@@ -133,8 +137,10 @@ def with_unseen(
     missed = [own.mismatch(a, float(jnp.max(r, initial=0.0)), nodes) for a, r in zip(pair, norms, strict=True)]
     terms = BIASED_TERMS[: len(result.partials)]
     (miss1, root1), (miss2, root2) = missed
-    errors = [
-        error + (size + root1[i] * root2[j]) * (miss1[i] + miss2[j])
-        for error, size, (_, i, j) in zip(result.error, result.size, terms, strict=True)
-    ]
+    errors = []
+    for error, size, (_, i, j) in zip(result.error, result.size, terms, strict=True):
+        missing = float(miss1[i] + miss2[j])
+        # Features that no node sees are not in `size` either. Below this level there are none: it is rounding.
+        unseen = root1[i] * root2[j] if missing > _UNSEEN else 0.0
+        errors.append(error + (size + unseen) * missing)
     return result._replace(error=type(result.error)(*errors))

@@ -50,7 +50,7 @@ def asymptotic_error(online: Online, perfect: TwoLayer | Overlaps) -> Asymptotic
     >>> import numpy as np, understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2), width=2, outgoing=1.0)
     >>> error = asymptotic_error(us.Online(task, 0.01, noise=0.1), us.TwoLayer(np.eye(2), np.ones(2)))
-    >>> round(error.small_rate / (0.01 * 0.1**2 / np.pi * 2 / np.sqrt(3)), 12)
+    >>> float(round(error.small_rate / (0.01 * 0.1**2 / np.pi * 2 / np.sqrt(3)), 12))
     1.0
     """
     point = online.flatten(perfect)

@@ -26,6 +26,8 @@ def to_record(value: Any, skip: tuple[str, ...] = ()) -> Any:
         return {name: to_record(getattr(value, name)) for name in names if name not in skip}
     if isinstance(value, list | tuple):
         return [to_record(item) for item in value]
+    if isinstance(value, np.ndarray) and value.size == 0:
+        return {"empty": list(value.shape)}  # a list would lose the shape
     return jsonable(value)
 
 
@@ -51,7 +53,7 @@ def from_record(kind: Any, record: Any, **given: Any) -> Any:
         kinds = [inner[0]] * len(record) if inner[-1] is Ellipsis else inner
         return tuple(from_record(part, item) for part, item in zip(kinds, record, strict=True))
     if kind is np.ndarray or (isinstance(kind, type) and issubclass(kind, AbstractArray)):
-        return np.asarray(record, float)
+        return np.zeros(record["empty"]) if isinstance(record, Mapping) else np.asarray(record, float)
     return float(record) if kind is float else record
 
 

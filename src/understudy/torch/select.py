@@ -56,8 +56,8 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
     All but `least` leave: those that cost nothing first, then one by one (many at a time where there are many features).
 
     >>> copies = make_reader(torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 1, dtype=torch.float64), torch.arange(2), 1.0)
-    >>> eliminate([copies], 2)[0]
-    [0]
+    >>> len(eliminate([copies], 2)[0])
+    1
     """
     alive = torch.ones(neurons, dtype=torch.bool)
     order: list[int] = []

@@ -124,7 +124,7 @@ by("question").onchange = (event) => {
   if (event.target.name === "file") upload(event.target.files[0]);
 };
 by("stop").onclick = () => state.running !== null && socket.cancel(state.running);
-by("many").onclick = () => {
+by("try-seeds").onclick = () => {
   dots.clear();
   state.tried = Number(by("question").elements.many.value);
   const question = { ...readForm(state.question), then: [] };
