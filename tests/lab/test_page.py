@@ -113,7 +113,13 @@ def test_a_neuron_is_split_and_the_point_pushed_and_the_link_gives_the_same_run(
 
 
 def test_bad_input_gets_a_sentence_and_the_page_goes_on(page, address):
-    page.goto(address + fragment('{"activation":"quadratic","start":{"kind":"gaussian","std":100,"seed":0}}'))
+    page.goto(
+        address
+        + fragment(
+            '{"activation":"quadratic","teacher":{"kind":"orthonormal","count":2,"dim":2},"students":1,'
+            '"start":{"kind":"gaussian","std":100,"seed":0}}'
+        )
+    )
     page.locator("#stop[disabled]").wait_for()
     page.locator("input[name=students]").fill("999")
     page.evaluate("() => document.getElementById('question').noValidate = true")

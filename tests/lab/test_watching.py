@@ -30,9 +30,7 @@ def test_a_run_is_the_run_of_fit():
 
 
 def test_a_split_keeps_the_loss_and_a_push_lowers_it():
-    first, second, third = ends(
-        messages({**TINY, "then": [{"split": 0, "share": 0.5}, {"push": 0, "sign": 1}]})
-    )
+    first, second, third = ends(messages({**TINY, "then": [{"split": 0, "share": 0.5}, {"push": 0, "sign": 1}]}))
     assert second["loss"] == pytest.approx(first["loss"], rel=1e-9)
     assert third["loss"] < first["loss"] / 2
     assert len(third["outgoing"]) == 2

@@ -63,6 +63,7 @@ def test_schedule_of_one_value_is_a_constant():
         us.Online(COMMITTEE, lambda time: -1.0).run(start, [1.0])
 
 
+@pytest.mark.thorough
 def test_quadrature_states_its_error():
     task = us.Population(us.Teacher.orthonormal(2, activation="tanh"), 1)
     start = Overlaps([[0.3]], [[0.2, 0.1]], [0.5])
@@ -97,6 +98,7 @@ def test_linear_students():
     assert error.linear_response / 2 == pytest.approx(0.3 * 0.01 * 2 / (4 - 2 * 0.3 * 2), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_minima_on_samples():
     """With many samples a minimum moves by little, and as N^(-½) does; the teacher itself stays."""
     task = us.Population(us.Teacher.orthonormal(2), 1)
