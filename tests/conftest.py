@@ -59,6 +59,14 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("thorough")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def forget_compiled_programs():
+    """Drop what a module has compiled: a process with thousands of programs reaches the system's limit of mapped files
+    and crashes inside the compiler. What was slow to compile is read again from the cache on disk."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(autouse=True)
 def strict_ranks():
     with jax.numpy_rank_promotion("raise"):

@@ -64,8 +64,9 @@ def require_smooth(activation: Activation, norm: float) -> None:
         gap, size = abs(np.sum(direct) - np.sum(parts)), np.sum(np.abs(direct)) + np.sum(np.abs(parts))
         if not gap <= 1e-6 * size:
             raise ValueError(
-                f"The activation {activation.name!r} is not smooth enough at norm {norm:.3g}: derivative {order} misses "
-                f"{gap / size:.1e} of what it should add up to. Gaussian quadrature needs four continuous derivatives, and no "
+                f"The activation {activation.name!r} is not smooth enough at norm {norm:.3g}, or grows faster than its "
+                f"growth={activation.growth} says: derivative {order} misses {gap / size:.1e} of what it should add up to. "
+                "Gaussian quadrature needs four continuous derivatives, and no "
                 "features narrower than a thousandth; use 'relu', 'abs' or PiecewiseLinear for kinks."
             )
 

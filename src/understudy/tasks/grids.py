@@ -77,6 +77,21 @@ class Grid(Task):
         return self.samples.size
 
     @property
+    def inputs(self) -> Array:
+        """The nodes of the lattice."""
+        return self.samples.inputs
+
+    @property
+    def targets(self) -> Array:
+        """The teacher's outputs at the nodes."""
+        return self.samples.targets
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the nodes."""
+        return self.samples.weights
+
+    @property
     def activation(self) -> Activation:
         """The students' activation."""
         return self.samples.activation

@@ -101,10 +101,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         cosines.append((_rows(problem.teacher) @ _rows(student).T).max(axis=1))
         on = [np.asarray(n.layers(x, "relu")[0]) for n in (student, problem.teacher)]
         seen.append((observations(*on) > 0).sum(axis=0))
-        pruned = prune_unaligned(student, problem.teacher, x)
+        pruned = prune_unaligned(student, problem.teacher, x, largest_change=np.inf)
         changes.append(pruned.report.relative_change)
-        plain.append(prune_unaligned(student, problem.teacher, x, fold=False).report.relative_change)
-        both = prune_unaligned(student, problem.teacher, x, tolerance=COLINEAR)
+        plain.append(
+            prune_unaligned(student, problem.teacher, x, fold=False, largest_change=np.inf).report.relative_change
+        )
+        both = prune_unaligned(student, problem.teacher, x, tolerance=COLINEAR, largest_change=np.inf)
         nodes.append((len(alignment.best_of_student), pruned.report.after))
         merged.append((both.report.after, both.report.relative_change))
         after.append((pruned.loss_before, pruned.loss_after))
