@@ -60,7 +60,10 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
     """
     import xarray as xr
 
-    runs = runs if isinstance(runs, Runs) and times is None else Runs(list(runs), getattr(runs, "task", None), times)
+    if not isinstance(runs, Runs):
+        runs = Runs(list(runs), None, times)
+    elif times is not None:
+        runs = Runs(list(runs), runs.task, times)
     if not len(runs):
         raise ValueError("There are no runs to make a dataset of.")
     data = _end_data(runs) | _flow_data(runs)
