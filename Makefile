@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test thorough check bench docs references clean
+.PHONY: demo test thorough check bench docs dist references clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,8 +35,14 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# Wheel and source archive in dist/, tried in an empty environment.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --quiet --outdir dist
+	$(BIN)/python -m scripts.smoke dist
+
 references: $(STAMP)
 	$(BIN)/python -m scripts.references
 
 clean:
-	rm -rf $(VENV) results site build
+	rm -rf $(VENV) results site build dist

@@ -11,6 +11,7 @@ import understudy
 
 SOURCE = Path(__file__).parent.parent / "src" / "understudy"
 ROOMS = [
+    "extras",
     "files",
     "compilation",
     "data",

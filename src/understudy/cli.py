@@ -66,10 +66,26 @@ def _main(
     """Finds, certifies and explains what a small network learns from a bigger one."""
 
 
+def _told(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The same error with the extra to install, if the missing module belongs to one."""
+    from understudy.extras import MODULES, need
+
+    if "pip install" in str(error):
+        return error
+    try:
+        need(*(extra for extra, modules in MODULES.items() if error.name == modules[0]))
+    except ModuleNotFoundError as told:
+        return told
+    raise error
+
+
 def main() -> None:
     """Entry point of the `understudy` command."""
     try:
         app()
+    except ModuleNotFoundError as error:
+        print(f"Error: {_told(error)}", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.extras import need
+
 if TYPE_CHECKING:
     from distributed import Client, Future
 
@@ -186,6 +188,7 @@ def _has_workers(client: Client) -> bool:
 @contextmanager
 def _local_client(workers: int) -> Iterator[Client]:
     """A client of `workers` new processes on this machine, with one thread each. A worker that dies is replaced."""
+    need("cluster")
     import dask
     from distributed import Client, LocalCluster
 
@@ -231,6 +234,7 @@ def _local_client(workers: int) -> Iterator[Client]:
 @contextmanager
 def _remote_client(cluster: str | None, scheduler_file: str | os.PathLike[str] | None) -> Iterator[Client]:
     """A client of a running cluster. Closing it cancels items that have not started; the cluster keeps running."""
+    need("cluster")
     from distributed import Client
 
     where = cluster if scheduler_file is None else str(scheduler_file)

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy import files
+from understudy.extras import need
 from understudy.files import check_regular, content_hash, write_atomically
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def _without_cluster_locks() -> Iterator[None]:
 
 
 def _parse(content: bytes) -> xr.Dataset:
+    need("store")
     import xarray as xr
 
     with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as opened:

@@ -14,6 +14,7 @@ import typer
 
 from understudy.commands.options import check_out, parse_seeds, translate
 from understudy.commands.screen import complain, fail, new_table
+from understudy.extras import need
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,6 +64,7 @@ def align(
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
+    need("store", "train")
     check_out(out)
     remote = cluster is not None or scheduler_file is not None
     _check(threshold, workers, remote, out)

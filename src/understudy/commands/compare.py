@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from understudy.commands.modules import need_torch, read_inputs, read_module
+from understudy.commands.modules import read_inputs, read_module
 from understudy.commands.screen import fail
+from understudy.extras import need
 
 
 def compare(
@@ -28,7 +29,7 @@ def compare(
 
     Example: `understudy compare small.pt network.pt --data inputs.npy`
     """
-    need_torch()
+    need("torch")
     from understudy import torch as ut
 
     try:

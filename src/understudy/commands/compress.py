@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.commands.modules import need_torch, read_inputs, read_module
+from understudy.commands.modules import read_inputs, read_module
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail
+from understudy.extras import need
 
 FORMATS = ("pt", "safetensors", "pt2", "onnx", "npz")
 
@@ -47,7 +48,7 @@ def compress(
 
     Example: `understudy compress network.pt --data inputs.npy --keep 0.25 --out results`
     """
-    need_torch()
+    need("torch")
     check_out(out)
     from understudy import torch as ut
 

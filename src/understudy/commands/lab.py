@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from understudy.commands.screen import fail
+from understudy.extras import need
 
 
 def lab(
@@ -22,12 +23,7 @@ def lab(
 
     Example: `understudy lab --port 8765`
     """
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-        import websockets  # noqa: F401
-    except ModuleNotFoundError as error:
-        fail(f"The lab needs {error.name}, which is not installed. Run: pip install 'understudy[lab]'")
+    need("lab")
     import json
     import re
 

@@ -1,4 +1,4 @@
-"""What the commands for PyTorch networks share: reading a module, its data, and a clear end where PyTorch is missing."""
+"""What the commands for PyTorch networks share: reading a module and its data."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.commands.screen import fail
-
 if TYPE_CHECKING:
     from torch import nn
-
-
-def need_torch() -> None:
-    """End with a message if PyTorch is not installed."""
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        fail("This needs PyTorch, which is not installed. Try: pip install 'understudy[torch]'.")
 
 
 def read_module(path: Path, module: str | None) -> nn.Module:

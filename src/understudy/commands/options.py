@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from understudy.commands.screen import fail
+from understudy.extras import need
 
 MOST_SEEDS = 10_000_000
 """More seeds than this are a slip of the keyboard: at a thousandth of a second each they take three hours."""
@@ -64,13 +65,14 @@ def translate(error: Exception, options: Mapping[str, str]) -> str:
 
 
 def check_out(out: Path | None) -> None:
-    """Exit with a message, before anything is computed, if `--out` is not writable; None is allowed.
+    """Exit with a message, before anything is computed, if nothing can be stored in `--out`; None is allowed.
 
     The check creates an unnamed temporary file in the directory, or in its nearest existing parent. No other check is
     reliable, and an unnamed file leaves nothing behind.
     """
     if out is None:
         return
+    need("store", "plots")
     absolute = out.absolute()
     place = next(p for p in (absolute, *absolute.parents) if os.path.lexists(p))
     if not place.is_dir():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.extras import need
+
 if TYPE_CHECKING:
     from understudy.network_files import StoredNetwork
     from understudy.networks import Teacher, TwoLayer
@@ -99,9 +101,7 @@ def read_stored(path: Path, seed: int | None) -> StoredNetwork:
 
     if path.suffix not in TORCH_FILES:
         return read_network(path, seed)
-    from understudy.commands.modules import need_torch
-
-    need_torch()
+    need("torch")
     import jax.numpy as jnp
     import numpy as np
     from torch import nn

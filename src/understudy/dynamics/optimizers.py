@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from understudy.extras import need
+
 if TYPE_CHECKING:
     from optax import GradientTransformation
 
@@ -24,6 +26,7 @@ class Optimizer(NamedTuple):
 @cache
 def sgd(rate: float = 1e-2, weight_decay: float = 0.0) -> Optimizer:
     """θ ← θ - rate·(g + weight_decay·θ): plain stochastic gradient descent with a penalty ½ weight_decay ‖θ‖²."""
+    need("train")
     import optax
 
     plain = optax.sgd(rate)
@@ -40,6 +43,7 @@ def adam(
     **References**: Kingma and Ba 2015, "Adam: a method for stochastic optimization", Algorithm 1. The decay, which is
     kept out of m and v, is that of Loshchilov and Hutter 2019, "Decoupled weight decay regularization", Algorithm 2.
     """
+    need("train")
     import optax
 
     if weight_decay:

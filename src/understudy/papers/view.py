@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.extras import need
 from understudy.papers.findings import MARKS, VERDICTS, Finding, Verdict, findings
 from understudy.papers.ledger import Entry
 from understudy.papers.result import Result
@@ -62,6 +63,7 @@ def render(template: str, **values: Any) -> str:
 @cache
 def environment() -> "Environment":
     """The templates with their filters; HTML is escaped, Markdown is escaped by the filter `words`."""
+    need("papers")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     made = Environment(

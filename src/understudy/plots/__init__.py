@@ -8,6 +8,8 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from understudy.extras import need as _need
+
 if TYPE_CHECKING:
     from understudy.plots.align_figure import align as align
     from understudy.plots.fit_figure import fit as fit
@@ -23,6 +25,7 @@ _FIGURES = ("align", "fit", "grow", "layers", "merge", "split", "sweep")
 
 def __getattr__(name: str) -> object:
     if name in _FIGURES:
+        _need("plots")
         return getattr(_import_module(f"understudy.plots.{name}_figure"), name)
     if name == "save":
         return _import_module("understudy.plots.style").save

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-try:
-    import flint
-except ImportError as error:
-    raise ImportError(
-        "Proofs need ball arithmetic, which python-flint provides: pip install 'understudy[proofs]'."
-    ) from error
+from understudy.extras import need
+
+need("proofs")
+import flint  # noqa: E402
 
 Ball = Any
 """A `flint.arb`."""

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.dynamics.trajectory import Trajectory
+from understudy.extras import need
 from understudy.networks import TwoLayer
 from understudy.points import Certificate, Structure
 from understudy.results.records import from_record, to_record
@@ -58,6 +59,7 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
 
     Entries that a run did not reach are NaN. `times`: the snapshot times, unless `runs` is a `Runs` that knows them.
     """
+    need("store")
     import xarray as xr
 
     if not isinstance(runs, Runs):

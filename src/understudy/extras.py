@@ -1,0 +1,41 @@
+"""Optional parts of the package: which extra brings which library, and a clear message where one is missing.
+
+The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. What stores, draws, trains or serves is asked for
+by `need` where it begins, so that nothing is computed first and lost afterwards.
+"""
+
+from importlib.util import find_spec
+
+MODULES = {
+    "plots": ("matplotlib",),
+    "store": ("xarray", "h5netcdf", "h5py"),
+    "cluster": ("dask", "distributed"),
+    "train": ("optax",),
+    "papers": ("jinja2", "matplotlib", "xarray", "h5netcdf", "h5py", "optax"),
+    "proofs": ("flint",),
+    "torch": ("torch",),
+    "lab": ("starlette", "uvicorn", "websockets"),
+}
+"""Extra → the modules that it brings, the extra's own first."""
+
+
+def need(*extras: str) -> None:
+    """Raise `ModuleNotFoundError`, with the command that installs them, if a module of these extras is missing.
+
+    **Arguments:**
+
+    - `extras`: names of extras, such as `"plots"`.
+
+    >>> need("plots", "store")
+    >>> need("plot")
+    Traceback (most recent call last):
+    KeyError: 'plot'
+    """
+    missing = {module: extra for extra in extras for module in MODULES[extra] if find_spec(module) is None}
+    if missing:
+        wanted = ",".join(dict.fromkeys(missing.values()))
+        raise ModuleNotFoundError(
+            f"This needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed. "
+            f"Run: pip install 'understudy[{wanted}]'",
+            name=next(iter(missing)),
+        )
