@@ -82,10 +82,33 @@ ENTRY = Entry("toy", "sum", "Sec. 1", "The sum is 1.", 1.0, "Adding.", 0.1, "Rou
 
 
 def test_an_unjudged_claim_is_judged_by_its_checks():
-    assert [f.status for f in findings(ENTRY, result())] == ["reproduced", "misprint"]
+    """Nobody has compared its scale with the paper's: it is reproduced in part at best."""
+    assert [f.status for f in findings(ENTRY, result())] == ["reproduced in part", "misprint"]
     assert [f.status for f in findings(ENTRY, result(scale="quick"))] == ["reproduced in part", "misprint"]
     assert [f.status for f in findings(ENTRY, result(checks=(FAILS,), printed=()))] == ["differs"]
     assert [f.status for f in findings(ENTRY, None)] == ["not yet"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "seeds", "status", "told"),
+    [
+        ("full", 32, "reproduced", "32 of 32 seeds; one width"),
+        ("full", 8, "reproduced in part", "8 of 32 seeds; one width"),
+        ("quick", 32, "reproduced in part", "quick settings, 32 of 32 seeds"),
+    ],
+)
+def test_reproduced_needs_the_paper_s_scale(scale, seeds, status, told, monkeypatch):
+    part = Judgement("The sum is 1.", "reproduced", scale="one width", of={"seeds": 32})
+    monkeypatch.setattr("understudy.papers.findings.judgements", lambda paper: {"sum": (part,)})
+    (found,) = findings(ENTRY, result(scale=scale, settings={"seeds": seeds}, printed=(), status="reproduced"))
+    assert (found.status, found.scale) == (status, told)
+
+
+def test_a_quick_run_reproduces_nothing_in_full():
+    for paper in PAPERS:
+        for entry in entries(paper):
+            if "quick" in entry.results:
+                assert "reproduced" not in [f.status for f in findings(entry, entry.results["quick"])], entry.id
 
 
 def test_a_judgement_is_checked():

@@ -148,10 +148,32 @@ def _print_tables(console: "Console", runs: "list[Run]", pages: list[Path]) -> N
     from understudy.papers.values import duration
 
     for run in runs:
-        print_table(console, f"{run.paper}, {run.scale}, {duration(run.seconds)}", _rows(run))
+        rows = _rows(run)
+        print_checks(console, rows)
+        print_table(console, f"{run.paper}, {run.scale}, {duration(run.seconds)}", rows)
     for page in pages:
         # Not through Rich, which would break a long path over lines.
         typer.echo(f"{'Page' if len(pages) == 1 or page != pages[0] else 'Start'}: {page.resolve().as_uri()}")
+
+
+def print_checks(console: "Console", rows: list[dict[str, Any]]) -> None:
+    """Print every check of every finding: what was expected, what was measured, and when it would have failed."""
+    from rich.text import Text
+
+    from understudy.papers.values import text
+
+    shown = ""
+    for row in rows:
+        if row["id"] != shown:
+            shown = row["id"]
+            console.print(Text(f"{row['paper']}/{shown}: {row['statement']}", style="bold"))
+            if row["mutation"]:
+                console.print(Text(f"  A wrong number that is found out: {row['mutation']['because']}.", style="dim"))
+        console.print(Text.assemble("  ", verdict_text(row["status"]), f" ({row['scale']}): {row['finding']}"))
+        for check in row["check"]:
+            mark = "✓" if check["ok"] else "✕"
+            line = f"    {mark} {check['name']}: expected {text(check['expected'])}, measured {text(check['measured'])}"
+            console.print(Text(f"{line}; {check['limit']}"))
 
 
 class _Screen:

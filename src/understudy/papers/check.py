@@ -1,7 +1,7 @@
 """Checks: one comparison of a number of ours with one of the paper's, and whether it came out.
 
 A check is made by one of the functions here, which do the comparing; NaN never passes, and a comparison over
-no values at all is an error rather than a pass.
+no values at all is an error, not a pass.
 """
 
 import math
@@ -46,6 +46,8 @@ def close(name: str, paper: Any, measured: Any, tolerance: float, *, relative: b
     with np.errstate(invalid="ignore"):  # inf - inf is NaN, which fails the check
         deviation = np.abs(found - wanted)
         ok = bool(np.all(deviation <= (tolerance * np.abs(wanted) if relative else tolerance)))
+        if relative:
+            deviation = np.where(deviation == 0, 0.0, deviation / np.maximum(np.abs(wanted), np.finfo(float).tiny))
     kept: Json = float(tolerance)
     if relative:
         kept = f"{tolerance:g} relative"
@@ -53,7 +55,13 @@ def close(name: str, paper: Any, measured: Any, tolerance: float, *, relative: b
         return Check(name, jsonable(paper), jsonable(measured), kept, ok)
     largest = float(np.max(deviation))
     of_paper = f"{wanted.size} values" if wanted.ndim else jsonable(paper)
-    return Check(name, of_paper, f"{found.size} values, largest deviation {largest:.3g}", kept, ok)
+    return Check(
+        name,
+        of_paper,
+        f"{found.size} values, largest {'relative ' if relative else ''}deviation {largest:.3g}",
+        kept,
+        ok,
+    )
 
 
 def equal(name: str, paper: Any, measured: Any) -> Check:

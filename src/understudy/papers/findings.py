@@ -1,7 +1,9 @@
 """Findings: what a measurement shows of a claim, part by part, each with a status and its own evidence.
 
 `judgements/PAPER.toml` says how each part of a claim is judged and by which checks. A judgement holds only as long as
-its checks bear it out: what the measurement contradicts is shown as "differs", whatever the file says.
+its checks bear it out: what the measurement contradicts is shown as "differs", whatever the file says. "Reproduced"
+needs the paper's scale: a quick run, a run with fewer seeds than the paper's, and a claim that nobody has judged are
+"reproduced in part" at best.
 
 | status | means |
 |---|---|
@@ -18,13 +20,14 @@ its checks bear it out: what the measurement contradicts is shown as "differs", 
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from understudy.papers.check import Check
 from understudy.papers.ledger import Entry
+from understudy.papers.mutations import failing
 from understudy.papers.result import Result
 from understudy.papers.values import Json, text
 
@@ -55,7 +58,9 @@ class Judgement:
     """How one part of a claim is judged.
 
     - `finding`: what was found, in a sentence; `status`: one of the table above.
-    - `scale`: the share of the paper's scale, such as `8 of 32 seeds`; without it, the settings of the result.
+    - `of`: the paper's amounts by the names of settings, such as `{seeds = 32}`; the share is shown, `8 of 32 seeds`,
+      and below it nothing is "reproduced". A name with a dot reaches into a group of settings.
+    - `scale`: what else is to say of the scale; without it and `of`, the settings of the result.
     - `checks`: how the names of the checks begin that are its evidence; without it, those that no other part names.
     - `paper_value`: what the paper prints of this part; without it, the claim's value.
     """
@@ -65,6 +70,7 @@ class Judgement:
     scale: str = ""
     checks: tuple[str, ...] = ()
     paper_value: Json = None
+    of: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.status not in VERDICTS or not self.finding.strip():
@@ -85,7 +91,7 @@ class Finding:
     check: tuple[Check, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in JSON types; a check's expected value is not always the paper's, and is called so."""
+        """The finding in JSON types. What a check compares with is called expected: it is not always the paper's value."""
         checks = [
             {
                 "name": c.name,
@@ -93,6 +99,7 @@ class Finding:
                 "measured": c.measured,
                 "tolerance": c.tolerance,
                 "ok": c.ok,
+                "limit": failing(c),
             }
             for c in self.check
         ]
@@ -145,9 +152,25 @@ def borne_out(status: Verdict, evidence: Sequence[Check]) -> Verdict:
     return "reproduced" if status in FAILING and passes else status
 
 
+def shares(of: Mapping[str, float], settings: Any) -> list[tuple[str, float, float]]:
+    """For each amount of the paper its name, ours and the paper's; a list of settings counts by its length.
+
+    >>> shares({"seeds": 32, "task.epochs": 100}, {"seeds": 8, "task": {"epochs": 100}})
+    [('seeds', 8, 32), ('epochs', 100, 100)]
+    """
+    found = []
+    for path, paper in of.items():
+        ours = settings
+        for name in path.split("."):
+            ours = ours[name]
+        found.append((path.rpartition(".")[2], len(ours) if isinstance(ours, list) else ours, paper))
+    return found
+
+
 def _unjudged(entry: Entry, result: Result) -> tuple[Judgement, ...]:
-    scale: Verdict = "reproduced" if result.scale == "full" else "reproduced in part"
-    parts = [Judgement(entry.statement, scale if all(check.ok for check in result.checks) else "differs")]
+    """Nobody has compared the scale with the paper's, so a claim that passes is reproduced in part."""
+    passes = all(check.ok for check in result.checks)
+    parts = [Judgement(entry.statement, "reproduced in part" if passes else "differs")]
     if result.printed:
         parts.append(Judgement(result.erratum_note, "misprint", checks=tuple(c.name for c in result.printed)))
     return tuple(parts)
@@ -159,16 +182,30 @@ def _named(checks: Sequence[Check], beginnings: tuple[str, ...]) -> tuple[Check,
 
 def _finding(entry: Entry, part: Judgement, result: Result | None, evidence: tuple[Check, ...]) -> Finding:
     status = borne_out(part.status, evidence) if evidence else part.status
-    scale = part.scale or (f"{result.scale}: {text(result.settings)}" if result else "")
-    if not part.scale and len(scale) > LONGEST_SCALE:
-        scale = scale[:LONGEST_SCALE] + " …"
-    if result is not None and result.scale == "quick" and part.scale:
-        scale = "quick settings"
-        status = "reproduced in part" if status == "reproduced" else status
+    if status == "reproduced" and result is not None and not _at_scale(part, result):
+        status = "reproduced in part"
     paper_value = (
         None if part.status == "extends" else entry.paper_value if part.paper_value is None else part.paper_value
     )
     measured: Json = result.measured if result else None
     if part.checks:
         measured = {check.name: check.measured for check in evidence}
-    return Finding(entry.paper, entry.id, part.finding, status, scale, paper_value, measured, evidence)
+    return Finding(entry.paper, entry.id, part.finding, status, _scale(part, result), paper_value, measured, evidence)
+
+
+def _at_scale(part: Judgement, result: Result) -> bool:
+    full = result.scale == "full"
+    return full and all(ours >= paper for _, ours, paper in shares(part.of, result.settings))
+
+
+def _scale(part: Judgement, result: Result | None) -> str:
+    """The share of the paper's scale in words; of a quick run that it is one."""
+    if result is None:
+        return part.scale
+    told = [f"{ours:,g} of {paper:,g} {name}" for name, ours, paper in shares(part.of, result.settings)]
+    if result.scale == "quick":
+        return ", ".join(["quick settings", *told])
+    if told or part.scale:
+        return "; ".join(x for x in (", ".join(told), part.scale) if x)
+    settings = f"{result.scale}: {text(result.settings)}"
+    return settings if len(settings) <= LONGEST_SCALE else settings[:LONGEST_SCALE] + " …"

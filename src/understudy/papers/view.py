@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.extras import need
 from understudy.papers.findings import MARKS, VERDICTS, Finding, Verdict, findings
 from understudy.papers.ledger import Entry
+from understudy.papers.mutations import failing, mutations
 from understudy.papers.result import Result
 from understudy.papers.values import Json, duration, text
 
@@ -22,7 +23,14 @@ LONGEST_SHOWN = 300  # characters of a value before it is folded away, or cut on
 def claim_view(entry: Entry, result: Result | None, **more: Any) -> dict[str, Any]:
     """Everything that is shown of one claim and one result of it; `more` is handed to the template."""
     found = findings(entry, result)
-    return {"entry": entry, "result": result, "findings": found, "statuses": statuses(found), **more}
+    return {
+        "entry": entry,
+        "result": result,
+        "findings": found,
+        "statuses": statuses(found),
+        "mutation": mutations(entry.paper).get(entry.id),
+        **more,
+    }
 
 
 def statuses(found: Iterable[Finding]) -> tuple[Verdict, ...]:
@@ -48,8 +56,15 @@ def marked(status: Verdict) -> str:
 
 def rows(entry: Entry, results: Sequence[Result | None]) -> list[dict[str, Any]]:
     """What `understudy claims --json` prints of a claim: one object per finding and result."""
+    mutation = mutations(entry.paper).get(entry.id)
+    told = None if mutation is None else {"check": mutation.check, "because": mutation.because}
     return [
-        {**entry.row(result), **finding.to_json(), "settings_of": result.scale if result else None}
+        {
+            **entry.row(result),
+            **finding.to_json(),
+            "settings_of": result.scale if result else None,
+            "mutation": told,
+        }
         for result in results
         for finding in findings(entry, result)
     ]
@@ -73,7 +88,7 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(line=text, duration=duration, words=words, cell=cell, marked=marked)
+    made.filters.update(line=text, duration=duration, words=words, cell=cell, marked=marked, failing=failing)
     made.globals.update(longest=LONGEST_SHOWN)
     return made
 
