@@ -38,7 +38,7 @@ def test_claims_command(toy, run_command, tmp_path):
     rows = json.loads(listed.stdout)
     assert all(set(row) >= KEYS for row in rows)
     assert [(row["id"], row["status"], row["scale"]) for row in rows] == [
-        ("basel", "reproduced", "full: terms = 1000"),
+        ("basel", "reproduced in part", "full: terms = 1000"),
         ("wrong", "differs", "quick: terms = 100"),
         ("misprint", "reproduced in part", "quick: terms = 100"),
         ("misprint", "misprint", "quick: terms = 100"),
@@ -52,7 +52,7 @@ def test_claims_command(toy, run_command, tmp_path):
         ("wrong", "quick"),
     ]
     table = run_command("claims", "--results", str(tmp_path)).stdout
-    for word in ("toy", "basel", "✓ reproduced", "≠ differs", "✎ misprint", "… not yet"):
+    for word in ("toy", "basel", "◐ reproduced in part", "≠ differs", "✎ misprint", "… not yet"):
         assert word in table
 
 

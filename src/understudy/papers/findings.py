@@ -203,7 +203,7 @@ def _scale(part: Judgement, result: Result | None) -> str:
     if result is None:
         return part.scale
     told = [f"{ours:,g} of {paper:,g} {name}" for name, ours, paper in shares(part.of, result.settings)]
-    if result.scale == "quick":
+    if result.scale == "quick" and (told or part.scale):
         return ", ".join(["quick settings", *told])
     if told or part.scale:
         return "; ".join(x for x in (", ".join(told), part.scale) if x)
