@@ -153,7 +153,6 @@ def test_a_deep_net_with_a_log_cosh_cost():
 
 
 @pytest.mark.thorough
-@pytest.mark.xfail(strict=False, reason="the certificate leaves this flat minimum undecided; it should say minimum")
 def test_softmax_cross_entropy_of_noisy_classes_is_strictly_convex_up_to_a_shift():
     """A linear softmax classifier of classes that overlap: one minimum, flat along the common shift of all scores."""
     classes = (INPUTS[:, 0] + RNG.normal(size=60) > 0).astype(int) + (INPUTS[:, 1] > 0.5)

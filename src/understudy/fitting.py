@@ -15,6 +15,7 @@ from understudy.dynamics.flow import follow
 from understudy.dynamics.trajectory import FlowOptions
 from understudy.points import Structure, certify
 from understudy.points.certificate import carried, certify_in_span
+from understudy.points.infinity import describe_escape
 from understudy.points.surroundings import power_of_two
 from understudy.results.runs import Run as Run
 from understudy.results.runs import Runs as Runs
@@ -95,7 +96,7 @@ def fit_each(
     for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
         parameters = task.unflatten(jnp.asarray(reduction.lift(jnp.asarray(trajectory.vector), position)))
         found = find_divergence(trajectory, scale=power_of_two(flow_task.target_scale))
-        diverging = found.describe() if found else None
+        diverging = describe_escape(flow_task, trajectory, found).words if found else None
         if reduction.outside is None:
             certificate = certify(task, parameters, diverging=diverging)
         else:  # the point is already known in the span, so it need not be found again

@@ -82,7 +82,6 @@ def test_full_settings_are_at_the_papers_scale(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.xfail(strict=False, reason="the certificate leaves this cubic saddle undecided; it should see the fall")
 def test_why_a_limit_at_infinity_is_a_non_strict_saddle():
     """Opposite neurons w' = -w beside a tangent b ∥ w: σ(z) - σ(-z) = z foretells the Hessian's null vector."""
     import jax.numpy as jnp

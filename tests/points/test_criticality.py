@@ -1,10 +1,12 @@
 """Slopes that run out flat are not critical points."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import understudy as us
 from toys import Toy
+from understudy.points.plateaus import nearest_critical
 
 PLATEAUS = {
     "exp(-x)": (lambda x: jnp.exp(-x), (25.0, 40.0, 200.0)),
@@ -30,3 +32,14 @@ def test_newton_finds_the_degenerate_point_and_says_how_far_it_is(power, place):
     found = us.certify(Toy(lambda x: x[0] ** power, 1), jnp.asarray([place]))
     assert found.kind == "minimum"
     assert found.distance == pytest.approx(place, rel=0.1)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-14, 1e-12])
+def test_students_that_coincide_up_to_rounding_are_at_the_same_saddle(apart):
+    """Their difference orthogonal to all teachers is a quartic valley: slopes there belong to the point's own error."""
+    task = us.Population(us.Teacher.orthonormal(2, dim=4), width=2, outgoing="fixed")
+    together = task.unflatten(jnp.asarray(nearest_critical(task, jnp.array([0.5, 0.5, 0, 0] * 2))[0]))
+    incoming = np.tile(np.asarray(together.incoming).mean(axis=0), (2, 1))
+    incoming[:, 2:] = apart * np.random.default_rng(0).normal(size=(2, 2))
+    found = us.certify(task, us.TwoLayer(incoming, [1.0, 1.0]))
+    assert (found.kind, found.index) == ("strict saddle", 1)

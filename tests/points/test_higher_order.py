@@ -38,3 +38,10 @@ def test_a_pit_nearer_than_any_sphere_is_seen():
     task = Regularised([[1.0], [-1.0]], [[1.0], [d - 1]], (1,), penalty=(1 - d / 2) / 2, bias=0.0, activation="gelu")
     assert us.certify(task, np.zeros(task.size)).kind != "minimum"
     assert float(task.loss(jnp.array([0.0082, 0.0082]))) < float(task.loss(jnp.zeros(2))) - 1e-10
+
+
+def test_a_fall_at_a_small_angle_to_an_axis_is_seen():
+    """a⁴ - b⁶ in coordinates turned by 0.011: along the axes the loss rises, and only along a = 0 does it fall."""
+    c, s = np.cos(0.011), np.sin(0.011)
+    task = Toy(lambda x: (c * x[0] + s * x[1]) ** 4 - (c * x[1] - s * x[0]) ** 6, 2)
+    assert us.certify(task, jnp.zeros(2)).kind == "non-strict saddle"

@@ -1,6 +1,7 @@
 """All data about a point that findings need, computed once."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -65,18 +66,35 @@ class Case:
         """Zero modes that no family explains."""
         return max(0, self.inertia[1] - self.explained)
 
-    @property
-    def along(self) -> np.ndarray:
-        """The gradient along each eigenvector."""
-        return self.spectrum.vectors.T @ self.around.gradient
+    @cached_property
+    def slopes(self) -> np.ndarray:
+        """Slopes along the zero modes, where they are smaller: here, or after Newton's step in the other directions.
+
+        A point off its critical point by s has slopes of the order of s times the third derivatives. They are not
+        evidence against a critical point nearby.
+        """
+        found, gradient = self.spectrum, self.around.gradient
+        zero = found.zero
+        here = np.abs(found.vectors[:, zero].T @ gradient)
+        if zero.all() or not np.any(here > self.noise_along):
+            return here
+        stiff = found.vectors[:, ~zero]
+        there = self.around.evaluate(-stiff @ ((stiff.T @ gradient) / found.values[~zero]))[1]
+        settled = np.abs(found.vectors[:, zero].T @ there)
+        return np.minimum(here, np.where(np.isfinite(settled), settled, here))
+
+    @cached_property
+    def noise_along(self) -> np.ndarray:
+        """The rounding of these slopes."""
+        return self.around.along(self.spectrum.vectors[:, self.spectrum.zero])
 
 
 def study(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:
     """The case of a point. If eigenvalues change too much within Newton's step, that of the degenerate point nearby."""
     case = _at(around, outside, tolerance, diverging)
-    zero = case.spectrum.zero
-    moving = np.abs(case.along[zero]) > around.along(case.spectrum.vectors[:, zero])
-    if diverging or not case.spectrum.unsure or not np.any(moving) or np.linalg.norm(around.gradient) > case.limit:
+    if diverging or not case.spectrum.unsure or np.linalg.norm(around.gradient) > case.limit:
+        return case
+    if not np.any(case.slopes > case.noise_along):
         return case
     found = approach(around)
     if found.offset is None:

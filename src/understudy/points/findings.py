@@ -93,7 +93,7 @@ def has_no_critical_point(case: Case) -> Answer | None:
     zero = case.spectrum.zero
     if not case.unexplained or not zero.any():
         return None
-    slopes, noise = np.abs(case.along[zero]), case.around.along(case.spectrum.vectors[:, zero])
+    slopes, noise = case.slopes, case.noise_along
     worst = int(np.argmax(slopes / np.maximum(noise, 1e-300)))
     if slopes[worst] <= _SLOPE * noise[worst] or case.spectrum.unsure:
         return None

@@ -24,6 +24,9 @@ _FAR = 10
 _AXES, _RANDOM, _BEST = 12, 12, 6
 _RELAXATIONS = 60
 _TURNS = 24
+_SEPARATE = 1e-8
+"""1 - cosine from which on two directions are different ones: an angle of 1.4e-4, the accuracy of the search."""
+
 _SEARCHED = 4
 """Octaves between two radii at which the lowest direction is searched for."""
 
@@ -32,6 +35,9 @@ _CLEAR = 8.0
 
 _FAINT = 0.5
 """Share of one rounding of the largest eigenvalue from which on a curvature along a zero direction is suspicious."""
+
+_OCTAVES_OF_POWER = 9
+"""Radii whose slopes give the exponent that is reported."""
 
 _ENOUGH = 3
 """Neighbouring radii on which a slope must be clear to count."""
@@ -96,6 +102,16 @@ class Scan:
         return 1 + float(np.polyfit(np.log(self.radii[part]), np.log(np.abs(self.slopes[part])), 1)[0])
 
     @property
+    def power(self) -> float:
+        """The same exponent as the median over up to eight octaves, which is less affected by rounding."""
+        if self.start is None:
+            return float("nan")
+        signs = self.clear[self.start : self.start + _OCTAVES_OF_POWER]
+        length = int(np.argmax(signs != signs[0])) if np.any(signs != signs[0]) else len(signs)
+        part = slice(self.start, self.start + length)
+        return 1 + float(np.median(np.diff(np.log(np.abs(self.slopes[part]))) / np.diff(np.log(self.radii[part]))))
+
+    @property
     def steady(self) -> bool:
         """Whether the exponent there is stable: it does not grow towards smaller distances."""
         if self.start is None:
@@ -115,7 +131,8 @@ class HigherOrder:
     - `order`: exponent of ψ in the distance there (3 for a cubic descent); `direction`: in the parameters, of length 1.
     - `finding`: `descends` (in some direction the loss falls from the least resolved distance on), `rises` (in every
       examined direction it rises in this way), `flat` (its slope can nowhere be distinguished from rounding), `level`
-      (flat in some directions, rising in the others), `undecided` (anything else, with the `reason`).
+      (flat in some directions, rising in the others), `undecided` (anything else, with the `reason`). `reason`: also a
+      remark on how small curvatures were judged.
     - `flat`: dimension of the set on which the loss does not change; `drop`: a fall of the loss that would have been
       seen at every distance.
     """
@@ -136,7 +153,8 @@ class HigherOrder:
         """The numbers that decided, in words."""
         seen = f"from a distance of {self.resolved:.1e} on" if np.isfinite(self.resolved) else "nowhere"
         words = {
-            "descends": f"the loss falls along one of them, like the power {self.order:.2f} of the distance, seen {seen}",
+            "descends": f"the loss falls along one of them, like the power {self.order:.2f} of the distance, seen {seen}"
+            + (f"; {self.reason}" if self.reason else ""),
             "rises": f"the loss rises along all of them, like the power {self.order:.2f} of the distance or steeper, seen {seen}",
             "flat": "the loss does not change along them",
             "level": f"the loss rises along some, like the power {self.order:.2f} of the distance, and does not change along others",
@@ -189,6 +207,8 @@ class _Relaxation:
         self.residual = np.abs(null.T @ around.gradient)
         self.size = float(np.abs(values).max(initial=0.0))
         self.floor = 8 * around.rounding.gradient + float(np.linalg.norm(around.gradient))
+        # The point itself may be off by this much across the null space, so that y(0) is not exactly 0.
+        self.off = 2 * float(np.linalg.norm(self.inverse @ around.gradient))
 
     def curvature(self, direction: np.ndarray) -> float:
         """uᵀHu along a direction of the null space, or 0 if below the last digit of H or rounding of the point."""
@@ -199,6 +219,19 @@ class _Relaxation:
         if u @ self.around.gradient != 0:  # not the critical point itself, but one within rounding of it
             limit = max(limit, 2 * float(np.abs(np.einsum("kij,i,j->k", self.around.hessians, u, u)).max()))
         return found if abs(found) > limit else 0.0
+
+    def inflection(self, scan: Scan, curvature: float) -> float | None:
+        """The distance to an inflection without slope that explains a curvature near rounding, or None.
+
+        Along a cubic ψ' = c r + k r² the curvature vanishes at r = -c/2k, and the slope there is -c²/4k. If the point
+        is known only to rounding (its slope is not exactly zero) and c²/4k is below the rounding of slopes, a critical
+        point without curvature at that distance has the same numbers.
+        """
+        if scan.start is None or abs(scan.order - 3) > 0.5 or not np.any(self.residual):
+            return None
+        cubic = abs(scan.slopes[scan.start + 1]) / scan.radii[scan.start + 1] ** 2
+        below = scan.noise[: scan.start + 1]
+        return abs(curvature) / (2 * cubic) if curvature**2 / (4 * cubic) <= float(np.median(below)) else None
 
     def faint(self, radius: float) -> float:
         """The size of slopes that are only rounding at this distance, from the first direction of the null space."""
@@ -217,7 +250,7 @@ class _Relaxation:
             move = gradients[active] @ self.inverse
             moved = offsets[active] - move
             far = np.linalg.norm(moved - start[active], axis=1)
-            good = far < radii[active]
+            good = far < radii[active] + self.off
             slopes = self.around.slopes(moved)[1]
             left, before = (np.linalg.norm(g @ self.across, axis=1) for g in (slopes, gradients[active]))
             better = good & (left < before)
@@ -266,7 +299,7 @@ class _Relaxation:
             for _ in range(_NEWTON_STEPS):
                 _, gradient, hessian = self.around.evaluate(offset)
                 across = gradient @ self.across
-                if not np.all(np.isfinite(hessian)) or np.linalg.norm(offset - start[i]) > radii[i]:
+                if not np.all(np.isfinite(hessian)) or np.linalg.norm(offset - start[i]) > radii[i] + self.off:
                     break
                 if np.linalg.norm(across) <= allowed[i]:
                     offsets[i], gradients[i] = offset, gradient
@@ -294,7 +327,7 @@ def _candidates(relaxation: _Relaxation, radii: np.ndarray) -> np.ndarray:
         return first
     rng = np.random.default_rng(0)
     best = np.zeros((0, count))
-    found = [first]
+    found: list[np.ndarray] = []
     for radius in radii[::-1][::_SEARCHED]:
         random = rng.normal(size=(_RANDOM, count))
         trial = np.concatenate([first, random, best])
@@ -307,8 +340,9 @@ def _candidates(relaxation: _Relaxation, radii: np.ndarray) -> np.ndarray:
         order = np.argsort(np.where(np.isfinite(slopes), slopes, np.inf))
         best = _distinct(ended[order])[:_BEST]
         found.append(best[:2])
-    chosen = _distinct(np.concatenate(found))
-    return _distinct(np.concatenate([chosen, -chosen]), 1e-6)
+    # Directions that were searched for come first: an axis at a small angle to one of them is not as low.
+    chosen = _distinct(np.concatenate([*found, first]), _SEPARATE)
+    return _distinct(np.concatenate([chosen, -chosen]), _SEPARATE)
 
 
 def _distinct(directions: np.ndarray, apart: float = 1e-4) -> np.ndarray:
@@ -349,7 +383,7 @@ def _judge(relaxation: _Relaxation, scans: list[Scan], radii: np.ndarray) -> Hig
             slopes=tuple(scan.slopes),
             noise=tuple(scan.noise),
             resolved=scan.resolved,
-            order=scan.order,
+            order=scan.power,
             finding=finding,
             direction=relaxation.null @ scan.direction,
             flat=flat,
@@ -369,11 +403,17 @@ def _judge(relaxation: _Relaxation, scans: list[Scan], radii: np.ndarray) -> Hig
             )
         if not scan.steady:
             return told("undecided", scan, "the loss falls, but its slope is about to change where rounding begins")
-        if relaxation.curvature(scan.direction):
+        curvature = relaxation.curvature(scan.direction)
+        if not curvature:
+            return told("descends", scan)
+        aside = relaxation.inflection(scan, curvature)
+        if aside is None:
             return told(
                 "undecided", scan, "the loss falls, but a curvature near rounding may decide at smaller distances"
             )
-        return told("descends", scan)
+        return told(
+            "descends", scan, f"its curvature {curvature:.0e} here is that of a cubic at a distance of {aside:.0e}"
+        )
     far = min(_FAR_ENOUGH, radii[-1] / 4)
     if any(not np.isfinite(s.slopes[radii >= far][0]) for s in scans if s.sign == 0):
         return told("undecided", scans[0], "the loss could not be followed along some of its zero directions")
