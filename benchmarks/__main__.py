@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 
 # Each module has a `main()` that prints its table.
-BENCHMARKS = ("calculus", "flow", "alignment", "compression")
+BENCHMARKS = ("calculus", "flow", "alignment", "report", "compression")
 
 # One thread for everything, so that numbers compare across machines; set before any array library is imported.
 THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}

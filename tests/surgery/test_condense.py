@@ -33,3 +33,19 @@ def test_condensed_networks_compute_the_same(bias):
     smooth = Regularised([[1.0]], [[1.0]], (2,), penalty=0.1, activation="tanh")
     with pytest.raises(ValueError, match="tanh"):
         condense(smooth, smooth.starts([0])[0], tolerance=0.1)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_comparing_along_random_directions_first_changes_no_group(signed, monkeypatch):
+    """Singles found along random directions are singles of the full comparison; copies, near copies and opposites stay."""
+    from understudy import rays
+
+    draw = np.random.default_rng(3)
+    rows = draw.standard_normal((60, 7))
+    rows = np.concatenate([rows, 3 * rows[:20], -rows[20:30], rows[30:40] + 1e-4 * draw.standard_normal((10, 7))])
+    for tolerance in (1e-6, 1e-3, 0.3):
+        found = aligned_groups(rows, tolerance=tolerance, signed=signed)
+        with monkeypatch.context() as patch:
+            patch.setattr(rays, "_with_neighbours", lambda unit, *_: list(range(len(unit))))
+            assert found == aligned_groups(rows, tolerance=tolerance, signed=signed)
+        assert sum(len(group) > 1 for group in found) >= 20

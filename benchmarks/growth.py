@@ -1,0 +1,103 @@
+"""Growth: an MNIST network 784-16-16-10 widened to 64-64 by ours and by gromo, then trained as long as all others."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import time
+
+import torch
+from torch import nn
+
+import understudy.torch as ut
+from benchmarks.kept import Kept
+from benchmarks.trained import Split, accuracy, mlp, train
+
+SMALL, LARGE = 16, 64
+EPOCHS = (1, 3, 6)
+SEEDS = 4
+METHODS = ("not grown", "ours, random", "ours, gradmax", "ours, split", "gromo", "from scratch")
+SEEN = 10_000
+"""Labelled inputs from which gradmax and gromo choose their neurons."""
+
+
+def with_gromo(model: nn.Module, data: Split) -> nn.Module:
+    """Grow with gromo's optimal neurons and a line search, and return the plain network.
+
+    One growth adds at most as many neurons as the layer after it has outputs: the last hidden layer takes several.
+    """
+    from gromo.containers.growing_mlp import GrowingMLP
+
+    grown = GrowingMLP(784, 10, SMALL, 2, activation=nn.ReLU(), device=torch.device("cpu"))
+    linears = [m for m in model if isinstance(m, nn.Linear)]
+    with torch.no_grad():
+        for layer, like in zip(grown.layers, linears, strict=True):
+            layer.layer.weight.copy_(like.weight)
+            layer.layer.bias.copy_(like.bias)
+    batches = list(zip(data[0][:SEEN].split(500), data[1][:SEEN].split(500), strict=True))
+    for reader in (0, 1):  # growable layers: the width before layer 1, and before layer 2
+        while (missing := LARGE - grown.layers[reader].layer.out_features) > 0:
+            _grow_once(grown, reader, missing, batches)
+    plain = mlp((LARGE, LARGE))
+    with torch.no_grad():
+        for layer, like in zip([m for m in plain if isinstance(m, nn.Linear)], grown.layers, strict=True):
+            layer.weight.copy_(like.layer.weight)
+            layer.bias.copy_(like.layer.bias)
+    return plain.eval()
+
+
+def _grow_once(grown, reader: int, missing: int, batches: list[Split]) -> None:
+    grown.set_growing_layers(index=reader)
+    grown.init_computation()
+    for x, y in batches:
+        grown.zero_grad()
+        nn.functional.cross_entropy(grown(x), y).backward()
+        grown.update_computation()
+    grown.compute_optimal_updates(maximum_added_neurons=missing)
+    grown.reset_computation()
+    grown.select_update(0)
+    losses = {}
+    with torch.no_grad():
+        for factor in (0.0, *(4.0**k for k in range(-6, 3))):
+            grown.set_scaling_factor(factor)
+            parts = [nn.functional.cross_entropy(grown.extended_forward(x), y) for x, y in batches]
+            losses[factor] = float(torch.stack(parts).mean())
+    grown.set_scaling_factor(min(losses, key=losses.__getitem__) or 1e-3)  # a factor of 0 would add neurons for ever
+    grown.apply_change()
+
+
+def grown(method: str, small: nn.Module, data: Split, seed: int) -> nn.Module:
+    """The network that is trained on: wider, or a control."""
+    if method == "not grown":
+        return copy.deepcopy(small)
+    if method == "from scratch":
+        torch.manual_seed(1000 + seed)
+        return mlp((LARGE, LARGE))
+    if method == "gromo":
+        return with_gromo(small, data)
+    few = (data[0][:SEEN], data[1][:SEEN])
+    return ut.grow(small, few, to=[LARGE, LARGE], method=method.split()[-1], seed=seed).eval()
+
+
+def name_of(seed: int, method: str) -> str:
+    """The name of a cell."""
+    return f"growth-{seed}-{method.replace(', ', '-').replace(' ', '-')}"
+
+
+def measure(kept: Kept, data: Split, test: Split) -> None:
+    """Every method and seed, one cell each; cells that are stored are left out."""
+    for seed in range(SEEDS):
+        small = None
+        for method in METHODS:
+            name = name_of(seed, method)
+            if kept.read(name) or (method == "gromo" and importlib.util.find_spec("gromo") is None):
+                continue
+            if small is None:
+                torch.manual_seed(seed)
+                small = train(mlp((SMALL, SMALL)), data, 3, seed=seed)
+            begin = time.process_time()
+            start = grown(method, small, data, seed)
+            cell = {"seconds": time.process_time() - begin, "accuracy": {"0": accuracy(start, test)}}
+            for epochs in EPOCHS:
+                cell["accuracy"][str(epochs)] = accuracy(train(copy.deepcopy(start), data, epochs, seed=seed), test)
+            kept.write(name, cell)
