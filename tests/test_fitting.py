@@ -176,3 +176,41 @@ def test_a_batch_of_networks_is_flattened_row_by_row():
     assert flat.shape == (4, task.size)
     np.testing.assert_array_equal(flat[2], task.flatten(networks[2]))
     np.testing.assert_array_equal(task.unflatten(flat).weights[0][3], networks[3].weights[0])
+
+
+def assert_same_bits(first, second):
+    assert first.seeds == second.seeds
+    for a, b in zip(first, second, strict=True):
+        assert a.summary() == b.summary()
+        assert a.structure == b.structure
+        for x, y in (
+            (a.parameters.incoming, b.parameters.incoming),
+            (a.parameters.outgoing, b.parameters.outgoing),
+            (a.trajectory.snapshots, b.trajectory.snapshots),
+            (a.certificate.eigenvalues, b.certificate.eigenvalues),
+        ):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    """66 seeds of ten parameters are two shares; this process and a helper take one each."""
+    progress = []
+    task = erf_task(3, 2)
+    assert_same_bits(us.fit(task, seeds=66, jobs=1), us.fit(task, seeds=66, jobs=2, watch=progress.append))
+    assert progress[-1].total == 66
+    assert max(p.finished for p in progress) >= 33
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("activation", "k", "n", "seeds"), [("softplus", 13, 12, 3), ("erf", 24, 20, 3)])
+def test_results_do_not_depend_on_the_number_of_processes_at_other_sizes(activation, k, n, seeds):
+    """Quadrature that adapts to the largest norm, and problems that are followed one by one."""
+    task = us.Population(us.Teacher.orthonormal(k, dim=k + 1, activation=activation), width=n)
+    options = FlowOptions(max_steps=40)
+    one, three = (us.fit(task, seeds=seeds, options=options, jobs=jobs) for jobs in (1, 3))
+    assert_same_bits(one, three)
+
+
+def test_bad_numbers_of_processes_are_refused():
+    with pytest.raises(ValueError, match="jobs is a number of processes, at least 1; received 0"):
+        us.fit(erf_task(2, 1), seeds=1, jobs=0)

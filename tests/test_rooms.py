@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "understudy"
 ROOMS = [
     "extras",
     "files",
+    "processes",
     "compilation",
     "data",
     "rays",

@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.extras import need
+from understudy.processes.cores import JOBS
+from understudy.processes.cores import core_count as core_count
+from understudy.processes.cores import job_count as job_count
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -45,6 +48,7 @@ _WORKER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NPROC": "1",
+    JOBS: "1",
 }
 _XLA_FLAG = "--xla_cpu_multi_thread_eigen=false"
 
@@ -63,16 +67,6 @@ class WorkError:
         return cls(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
 
 
-def core_count() -> int:
-    """How many cores this process may use, by its affinity mask and the quota of its container."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()[:2]
-        return max(min(allowed, -(-int(quota) // int(period))), 1)
-    except (OSError, ValueError):  # no container, or "max" instead of a number
-        return allowed
-
-
 @contextmanager
 def connect(
     cluster: str | None = None,
@@ -82,7 +76,7 @@ def connect(
     """A client of the cluster at this address or in this file, or of `workers` new processes here (one per core)."""
     check_place(cluster, scheduler_file, workers)
     if cluster is None and scheduler_file is None:
-        opened = _local_client(workers or core_count())
+        opened = _local_client(workers or job_count())
     else:
         opened = _remote_client(cluster, scheduler_file)
     with opened as client:

@@ -8,15 +8,18 @@ from functools import partial
 from typing import Any, Literal
 
 import jax.numpy as jnp
+import numpy as np
 
 from understudy.compilation import keep_compiled_programs
 from understudy.dynamics.divergence import find_divergence
-from understudy.dynamics.flow import follow
-from understudy.dynamics.trajectory import FlowOptions
-from understudy.points import Structure, certify
+from understudy.dynamics.flow import follow, lanes_for
+from understudy.dynamics.large import LARGE
+from understudy.dynamics.trajectory import FlowOptions, Trajectory
+from understudy.points import Certificate, Structure, certify
 from understudy.points.certificate import carried, certify_in_span
 from understudy.points.infinity import describe_escape
 from understudy.points.surroundings import power_of_two
+from understudy.processes import job_count, share
 from understudy.results.runs import Run as Run
 from understudy.results.runs import Runs as Runs
 from understudy.tasks.reduction import Reduction
@@ -45,6 +48,7 @@ def fit(
     init: Literal["gaussian", "glorot"] | Any = "gaussian",
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
+    jobs: int | None = None,
 ) -> Runs:
     """Follow the gradient flow from one random start per seed, then certify and explain the points that it reaches.
 
@@ -58,6 +62,8 @@ def fit(
       starts themselves: a batch of parameters, one per seed.
     - `options`: tolerances and limits of the flow, see `FlowOptions`.
     - `watch`: a function that is called with a `FitProgress` during the work.
+    - `jobs`: number of processes. Unless given, helper processes are started if the rest of the work would take more
+      than a few seconds, up to one process per core (or `UNDERSTUDY_JOBS`). Results do not depend on it.
 
     The first fit of a kind takes a few seconds to compile. Compiled programs are kept in the cache directory
     (`UNDERSTUDY_CACHE`, or `~/.cache/understudy`), unless you have set one for JAX (`JAX_COMPILATION_CACHE_DIR`).
@@ -71,7 +77,7 @@ def fit(
     """
     keep_compiled_programs()
     options = FlowOptions() if options is None else options
-    found = sorted(fit_each(task, seeds, init_std, init, options, watch), key=lambda x: x[0])
+    found = sorted(fit_each(task, seeds, init_std, init, options, watch, jobs), key=lambda x: x[0])
     return Runs([run for _, run in found], task, options.times)
 
 
@@ -82,32 +88,121 @@ def fit_each(
     init: Literal["gaussian", "glorot"] | Any = "gaussian",
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
+    jobs: int | None = None,
 ) -> Iterator[tuple[int, Run]]:
     """Like `fit`, but yield (position, run) as soon as each run is finished."""
     numbers = seed_numbers(seeds)
+    processes = job_count(jobs)
     reduction = task.reduce(_begin(task, numbers, init_std, init))
-    flow_task: Task = reduction.task
-    finished = 0
+    shares = _shares(reduction, FlowOptions() if options is None else options)
+    finished: set[int] = set()
+
+    def report(steps: int = 0, time: float = 0.0) -> None:
+        if watch is not None:
+            watch(FitProgress(len(finished), len(numbers), steps, time))
+
+    for ended in _compute(shares, processes, jobs is None, report):
+        position, trajectory = ended.position, ended.trajectory
+        if position in finished:  # a helper died, and another began its share again
+            continue
+        parameters = task.unflatten(jnp.asarray(reduction.lift(jnp.asarray(trajectory.vector), position)))
+        if ended.certificate is None:
+            certificate = certify(task, parameters, diverging=ended.diverging)
+        else:
+            certificate = carried(ended.certificate, partial(_lift, reduction, position), trajectory.vector)
+        finished.add(position)
+        yield (
+            position,
+            Run(
+                numbers[position], parameters, trajectory.loss, certificate, ended.structure, trajectory, reduction.task
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Some of the starts, to be followed together. Which ones go together never depends on the number of processes."""
+
+    task: Task
+    positions: tuple[int, ...]
+    vectors: np.ndarray
+    options: FlowOptions
+    outside: int | None
+    lanes: int | None
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A run that has ended, explained. The certificate is None if only the large task can give it."""
+
+    position: int
+    trajectory: Trajectory
+    certificate: Certificate | None
+    structure: Structure
+    diverging: str | None
+
+
+def _shares(reduction: Reduction, options: FlowOptions) -> list[_Share]:
+    """Equal shares of about four times as many starts as are advanced together, so that few lanes are ever empty."""
+    vectors = np.asarray(reduction.vectors)
+    count, size = vectors.shape
+    lanes = lanes_for(size, count)
+    together = 1 if lanes == 1 else 4 * lanes
+    parts = np.array_split(np.arange(count), -(-count // together))
+    fixed = None if lanes == 1 else lanes
+    return [
+        _Share(reduction.task, tuple(map(int, part)), vectors[part], options, reduction.outside, fixed)
+        for part in parts
+    ]
+
+
+def _compute(shares: list[_Share], processes: int, automatic: bool, report: Callable[..., None]) -> Iterator[_Ended]:
+    """Runs of all shares as they end, computed here and by helpers."""
+    if processes == 1 or len(shares) == 1:
+        for each in shares:
+            yield from _follow_share(each, report)
+        return
+    large = shares[0].task.size > LARGE
+    outcomes = share(
+        _follow_share,
+        shares,
+        processes if large else processes - 1,
+        here=partial(_follow_share, watch=report),
+        take_part=not large,  # otherwise what helpers have finished would wait here for minutes
+        worthwhile=_worthwhile if automatic and not large else _always,
+        tick=report,
+    )
+    for _, ended in outcomes:
+        report()
+        yield ended
+
+
+def _always(done: int, waiting: int, seconds: float) -> bool:
+    return True
+
+
+def _worthwhile(done: int, waiting: int, seconds: float) -> bool:
+    """Whether the shares not begun would take longer than the start of a helper, judged after 2 s of work."""
+    return waiting > 0 and (seconds > 2 if done else seconds > 20)
+
+
+def _follow_share(share: _Share, watch: Callable[[int, float], None] | None = None) -> Iterator[_Ended]:
+    """Follow the flow from the starts of a share, and certify and explain where it ends."""
+    keep_compiled_programs()
+    task = share.task
 
     def report(_: int, steps: int, time: float) -> None:
         if watch is not None:
-            watch(FitProgress(finished, len(numbers), steps, time))
+            watch(steps, time)
 
-    for position, trajectory in follow(flow_task, reduction.vectors, options, watch=report):
-        parameters = task.unflatten(jnp.asarray(reduction.lift(jnp.asarray(trajectory.vector), position)))
-        found = find_divergence(trajectory, scale=power_of_two(flow_task.target_scale))
-        diverging = describe_escape(flow_task, trajectory, found).words if found else None
-        if reduction.outside is None:
-            certificate = certify(task, parameters, diverging=diverging)
-        else:  # the point is already known in the span, so it need not be found again
-            certificate = certify_in_span(flow_task, trajectory.vector, reduction.outside, diverging=diverging)
-            certificate = carried(certificate, partial(_lift, reduction, position), trajectory.vector)
-        explained = _with_prediction(flow_task.structure(trajectory.vector))
-        finished += 1
-        yield (
-            position,
-            Run(numbers[position], parameters, trajectory.loss, certificate, explained, trajectory, flow_task),
-        )
+    for index, trajectory in follow(task, share.vectors, share.options, lanes=share.lanes, watch=report):
+        found = find_divergence(trajectory, scale=power_of_two(task.target_scale))
+        diverging = describe_escape(task, trajectory, found).words if found else None
+        certificate = None
+        if share.outside is not None:  # the point is already known in the span, so it need not be found again
+            certificate = certify_in_span(task, trajectory.vector, share.outside, diverging=diverging)
+        structure = _with_prediction(task.structure(trajectory.vector))
+        yield _Ended(share.positions[index], trajectory, certificate, structure, diverging)
 
 
 def _lift(reduction: Reduction, position: int, vector: Any) -> Any:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy import clusters
-from understudy.clusters import WorkError, core_count
+from understudy.clusters import WorkError, core_count, job_count
 from understudy.files import remove_stale, temporary_name
 from understudy.store import Store, canonical_json
 
@@ -156,7 +156,7 @@ def run(
     sweep = _Sweep(store, pending, skipped=len(unique) - len(pending), progress=progress)
     sweep.report()
     if pending:
-        processes = min(workers or core_count(), len(pending))
+        processes = min(workers or job_count(), len(pending))
         with clusters.connect(cluster, scheduler_file, processes) as client, _probe(store) as probe:
             sweep.compute(function, client, probe)
     return SweepResult(

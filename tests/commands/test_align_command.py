@@ -68,7 +68,7 @@ def test_a_grid_is_trained_stored_and_reused(tmp_path):
         ("--optimizer", "newton", "'sgd' or 'adam'"),
         ("--batch", "41", "between 1 and 40"),
         ("--seeds", "none", "--seeds"),
-        ("--workers", "0", "--workers"),
+        ("--jobs", "0", "--jobs"),
     ],
 )
 def test_bad_input_exits_with_2_and_says_why(option, value, said):
@@ -106,7 +106,7 @@ def test_a_cluster_trains_the_same(tmp_path):
 
 
 def test_a_cluster_needs_a_place_for_results_and_has_its_own_threads(tmp_path):
-    for more, said in (((), "--out"), (("--out", tmp_path, "--workers", "2"), "received --workers 2")):
+    for more, said in (((), "--out"), (("--out", tmp_path, "--workers", "2"), "received --jobs 2")):
         done = run("--cluster", "tcp://127.0.0.1:9", *more)
         assert done.exit_code == 2
         assert said in done.output

@@ -61,7 +61,7 @@ def test_every_command_has_an_example_that_it_accepts_and_json(name):
         (["--times", "0.1,soon"], "--times is a number or several separated by commas"),
         (["--times", "1,0.1"], "Snapshot times are increasing"),
         (["--limit", "0"], "--limit is a positive number of seconds"),
-        (["--jobs", "0"], "At least one worker is needed; received --jobs 0"),
+        (["--jobs", "0"], "--jobs is a number of processes, at least 1; received 0"),
         (["--teacher", "none.json"], "Cannot read the teacher in none.json: No such file"),
         (["--continue", "none.nc"], "none.nc"),
         (["--cluster", "tcp://a:1", "--scheduler-file", "b"], "Give cluster or scheduler_file, not both"),

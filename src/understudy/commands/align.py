@@ -49,7 +49,9 @@ def align(
         bool, typer.Option("--standardise", help="Scale the teachers' outputs to mean 0 and variance 1.")
     ] = False,
     threshold: Annotated[float, typer.Option(help="Correlation above which a teacher counts as recovered.")] = 0.95,
-    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--jobs", "--workers", help="Threads; one per core unless given.")
+    ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for stored results, checkpoints and the figure.")] = None,
@@ -112,11 +114,11 @@ def _check(threshold: float, workers: int | None, remote: bool, out: Path | None
     if not 0 < threshold < 1:
         fail(f"--threshold is a correlation between 0 and 1; received {threshold}.")
     if workers is not None and workers < 1:
-        fail(f"--workers is at least 1; received {workers}.")
+        fail(f"--jobs is at least 1; received {workers}.")
     if remote and out is None:
         fail("What a cluster trains is kept in a directory; name one with --out.")
     if remote and workers is not None:
-        fail(f"A cluster's workers have threads of their own; received --workers {workers}: leave it out.")
+        fail(f"A cluster's workers have threads of their own; received --jobs {workers}: leave it out.")
 
 
 def _numbers(parts: list[str], option: str, example: str) -> list[float]:

@@ -22,7 +22,7 @@ OPTIONS = {
     name: "--" + name.replace("_", "-")
     for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
                  "max_time", "times", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation")
-} | {"workers": "--jobs", "width": "--student"}  # fmt: skip
+} | {"workers": "--jobs", "jobs": "--jobs", "width": "--student"}  # fmt: skip
 
 
 def fit(
@@ -66,7 +66,7 @@ def fit(
         typer.Option("--continue", help="Continue from the end points of a stored result (a file or a directory)."),
     ] = None,
     limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; one unless given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; up to one per core unless given.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
@@ -89,7 +89,7 @@ def fit(
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
-    place = {"cluster": cluster, "scheduler_file": scheduler_file, "workers": jobs}
+    place = {"cluster": cluster, "scheduler_file": scheduler_file}
     starts = None
     try:
         if continue_ is not None:
@@ -97,14 +97,16 @@ def fit(
         else:
             description = describe(chosen)
         from understudy.experiments.estimates import check_fit
+        from understudy.processes import job_count
 
+        job_count(jobs)
         check_fit(description, len(numbers))
     except (ValueError, TypeError, OSError) as error:
         fail(translate(error, OPTIONS))
     if not json_:
         d = description
         _say(f"[bold]{d.activation}[/], {d.teacher} teachers, {d.student} students, d = {d.dim}, {len(numbers)} seeds")
-    outcome = _collect(description, numbers, out, place, limit, starts, quiet=json_)
+    outcome = _collect(description, numbers, out, place, jobs, limit, starts, quiet=json_)
     _report(description, outcome, time.perf_counter() - begun, json_)
     if out is not None and len(outcome.runs):
         _draw(description, outcome, out, json_)
@@ -133,14 +135,14 @@ def _continued(
     from understudy.experiments.continuing import continue_fit
 
     if any(value is not None for value in where.values()):
-        raise ValueError("--continue works in one process; leave --jobs, --cluster and --scheduler-file out.")
+        raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
     changes = {name: chosen[name] for name in ("tolerance", "max_time", "times") if chosen[name] is not None}
     return continue_fit(place, seeds, **changes)
 
 
 def _collect(
-    description: Fit, seeds: list[int], out: Path | None, where: dict[str, Any], limit: float | None, starts: Any,
-    quiet: bool,
+    description: Fit, seeds: list[int], out: Path | None, where: dict[str, Any], jobs: int | None,
+    limit: float | None, starts: Any, quiet: bool,
 ) -> FitOutcome:  # fmt: skip
     from understudy.commands.progress import reporting
     from understudy.experiments.fit_seeds import collect_fit
@@ -158,7 +160,14 @@ def _collect(
             store = Store(out)
         with reporting("seeds", quiet) as reporter:
             return collect_fit(
-                description, seeds, store, place=place, progress=reporter.collecting, limit=limit, starts=starts
+                description,
+                seeds,
+                store,
+                place=place,
+                progress=reporter.collecting,
+                limit=limit,
+                starts=starts,
+                jobs=jobs,
             )
     except KeyboardInterrupt:
         kept = f"finished seeds are kept in {out}" if out is not None else "nothing is kept: there is no --out"

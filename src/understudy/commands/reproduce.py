@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.claims import print_table, verdict_text
-from understudy.commands.options import check_out
+from understudy.commands.options import check_out, translate
 from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def reproduce(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure finished claims and parts again.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Also enter the results in the ledger.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes; up to one per core unless given.")] = None,
     results: Annotated[
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
     ] = None,
@@ -46,17 +47,21 @@ def reproduce(
     from understudy.papers.report import write_index
     from understudy.papers.result import BadRecordError
     from understudy.papers.runner import reproduce as reproduce_paper
+    from understudy.processes import job_count, use_jobs
 
     try:
+        job_count(jobs)
         wanted = _targets(target, every)
     except UnknownNameError as error:
         fail(str(error))
+    except ValueError as error:
+        fail(translate(error, {"jobs": "--jobs"}))
     check_out(out)
     screen = _Screen(Console(stderr=True))
     runs: list[Run] = []
     for paper, claim in wanted:
         try:
-            with screen:
+            with screen, use_jobs(jobs):
                 runs.append(
                     reproduce_paper(
                         paper,

@@ -35,7 +35,9 @@ def sweep(
     limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Local workers; one per core unless given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--jobs", "--workers", help="Local processes; one per core unless given.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the stored cells, the table and the figure.")] = Path("sweep"),
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -133,7 +135,7 @@ def _collect(
         typer.echo(f"Interrupted: finished seeds are kept in {out}; run the same command to go on.", err=True)
         raise typer.Exit(130) from None
     except (OSError, ValueError, RuntimeError) as error:
-        fail(translate(error, {**OPTIONS, "workers": "--workers"}))
+        fail(translate(error, {**OPTIONS, "workers": "--jobs"}))
 
 
 def _summaries(cells: list[Fit], found: Collection) -> list[dict[str, Any]]:

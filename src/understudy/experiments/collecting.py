@@ -261,7 +261,7 @@ def seed_groups(seeds: Sequence[int], size: int) -> list[list[int]]:
 
 
 def _processes(place: Place, missing: list[list[int]]) -> int:
-    return min(place.workers or clusters.core_count(), max(sum(map(len, missing)), 1))
+    return min(place.workers or clusters.job_count(), max(sum(map(len, missing)), 1))
 
 
 def _seeds_in(rows: xr.Dataset | None) -> set[int]:

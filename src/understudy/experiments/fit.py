@@ -227,10 +227,11 @@ class Fit:
         watch: "Callable[[FitProgress], None] | None" = None,
         seconds: float | None = None,
         starts: Any = None,
+        jobs: int | None = None,
     ) -> Iterator[Run]:
         """Compute these seeds, yielding runs as they end; `OutOfTimeError` after `seconds`.
 
-        `starts`: a batch of parameters to begin with, for a description with `begin`.
+        `starts`: a batch of parameters to begin with, for a description with `begin`. `jobs`: see `understudy.fit`.
         """
         from understudy.fitting import fit_each
 
@@ -247,7 +248,7 @@ class Fit:
         chosen: dict[str, Any] = {"init": starts} if starts is not None else {}
         if starts is None and not self.sphere:
             chosen = {"init": self.init, "init_std": FREE["init_std"] if self.init_std is None else self.init_std}
-        for _, run in fit_each(self.task(), seeds, **chosen, options=self.options(), watch=observe):
+        for _, run in fit_each(self.task(), seeds, **chosen, options=self.options(), watch=observe, jobs=jobs):
             yield run
 
     def to_runs(self, runs: list[Run]) -> Runs:
@@ -259,10 +260,10 @@ class Fit:
         return self.to_runs(runs).to_dataset().assign(array_variables(self.arrays))
 
     def rows(self, seeds: list[int], *, seconds: float | None = None) -> "xr.Dataset | None":
-        """Compute these seeds, one row each; after `seconds`, those that are finished, or None if none is."""
+        """Compute these seeds in this process, one row each; after `seconds` those that are finished, or None."""
         finished: list[Run] = []
         try:
-            for run in self.follow(seeds, seconds=seconds):
+            for run in self.follow(seeds, seconds=seconds, jobs=1):
                 finished.append(run)
         except OutOfTimeError:
             pass

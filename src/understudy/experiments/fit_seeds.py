@@ -48,12 +48,13 @@ def collect_fit(
     progress: Callable[[CollectProgress], None] | None = None,
     limit: float | None = None,
     starts: dict[int, Any] | None = None,
+    jobs: int | None = None,
 ) -> FitOutcome:
     """Runs of these seeds: those that `store` holds are reused, the others computed and stored as they end.
 
     **Arguments**
 
-    - `place`: a cluster or local processes; in this process unless given.
+    - `place`: a cluster; on this machine unless given. `jobs`: number of processes here, see `understudy.fit`.
     - `limit`: seconds after which runs under way are given up; what is finished is kept.
     - `starts`: parameters by seed, for a fit that continues another.
 
@@ -62,7 +63,7 @@ def collect_fit(
     if place is not None:
         return _on_workers(fit, seeds, store, place, progress, limit)
     collector = _LocalCollector(fit, list(seeds), store, progress)
-    collector.compute(limit, starts)
+    collector.compute(limit, starts, jobs)
     return collector.outcome()
 
 
@@ -105,15 +106,19 @@ class _LocalCollector:
         self.abandoned = False
         self.begun = self.saved = time.monotonic()
 
-    def compute(self, limit: float | None, starts: dict[int, Any] | None) -> None:
+    def compute(self, limit: float | None, starts: dict[int, Any] | None, jobs: int | None) -> None:
         if not self.missing:
             return
 
         def watch(progress: FitProgress) -> None:
-            self.note = f"flow, t ≤ {progress.time:.2g}"
+            if progress.time:  # 0 while only helper processes compute
+                self.note = f"flow, t ≤ {progress.time:.2g}"
+            elif progress.finished:
+                self.note = "flow"
 
         def produce() -> Any:
-            return self.fit.follow(self.missing, watch=watch, seconds=limit, starts=_batch(starts, self.missing))
+            batch = _batch(starts, self.missing)
+            return self.fit.follow(self.missing, watch=watch, seconds=limit, starts=batch, jobs=jobs)
 
         def tick() -> None:
             self.report()

@@ -20,7 +20,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from understudy.alignment.streaming import Reference, measure, refer
-from understudy.clusters import core_count
+from understudy.clusters import job_count
 from understudy.dynamics.descent import quasi_newton
 from understudy.dynamics.optimizers import Optimizer, adam, sgd
 from understudy.dynamics.sgd import Trainer, Training
@@ -80,7 +80,7 @@ def run(
         batch=e.batch,
         steps=e.steps,
         own=True,
-        workers=core_count() if workers is None else workers,
+        workers=job_count() if workers is None else workers,
     )
     training = trainer.begin([p.start for p in problems])
     records: list[dict[str, np.ndarray]] = []
@@ -155,7 +155,7 @@ def rows_within(experiment: Experiment, seeds: Sequence[int], seconds: float | N
     try:
         threads = int(get_worker().state.nthreads)
     except ValueError:  # not on a worker
-        threads = core_count()
+        threads = job_count()
     begun = time.monotonic()
 
     def check(_: float) -> None:
