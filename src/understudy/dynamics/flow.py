@@ -212,15 +212,15 @@ def _follow(
     seeds, size = starts.shape
     times = options.times
     base = task.softened(_NOISE * options.atol)
-    moving = base.prepared(jnp.asarray(starts))
-    rtol, atol, stop = (jnp.asarray(x, float) for x in (options.rtol, options.atol, options.stop))
-    marks = jnp.asarray(times)
-    limits = jnp.asarray([options.max_time, options.max_steps], float)
+    moving = base.prepared(starts)
+    # NumPy arrays, which compiled code takes as they are: every conversion by JAX would be a program of its own.
+    rtol, atol, stop = (np.asarray(x, float) for x in (options.rtol, options.atol, options.stop))
+    marks, limits = np.asarray(times), np.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
     now = _idle(count, size, len(times))
     owner = [-1] * count
     waiting = list(range(seeds))[::-1]
-    chunk = jnp.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
+    chunk = np.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
 
     def load(lane: int) -> None:
         owner[lane] = waiting.pop() if waiting else -1
@@ -242,12 +242,12 @@ def _follow(
     while any(o >= 0 for o in owner):
         busy = [i for i, o in enumerate(owner) if o >= 0]
         after = advance(moving)
-        finer = moving.prepared(jnp.asarray(after["vector"][busy]))
+        finer = moving.prepared(after["vector"][busy])
         if finer is not moving:
             moving = finer  # norms became too large for the quadrature within this chunk: repeat the chunk
             continue
         now = after
-        moving = base.prepared(jnp.asarray(now["vector"][busy]))
+        moving = base.prepared(now["vector"][busy])
         if watch is not None:
             watch(len(busy), int(now["accepted"][busy].sum()), float(now["time"][busy].max()))
         if observe is not None:

@@ -188,9 +188,9 @@ def _finite(factor: Array) -> Array:
 
 
 @eqx.filter_jit
-def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
+def attempt_from(task: Task, departure: Float[Array, " P"] | Float[np.ndarray, " P"]) -> Jump:
     """`attempt` in the task's own coordinates around the point."""
-    local, origin = task.chart(departure)
+    local, origin = task.chart(jnp.asarray(departure))
     jump = attempt(local, origin)
     return jump._replace(end=local.point(jump.end))
 
@@ -199,6 +199,6 @@ def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int,
     """The justified jumps from these rows of `vectors`, by row."""
     if not rows:
         return {}
-    task = task.prepared(jnp.asarray(vectors[rows]))
-    tried = {row: alone(attempt_from, task, jnp.asarray(vectors[row])) for row in rows}
+    task = task.prepared(vectors[rows])
+    tried = {row: alone(attempt_from, task, vectors[row]) for row in rows}
     return {row: jax.tree.map(np.asarray, j) for row, j in tried.items() if bool(j.justified)}

@@ -54,7 +54,7 @@ class _Run:
 
     def __init__(self, task: Task, start: np.ndarray, options: FlowOptions):
         self.task, self.options = task, options
-        self._use(task.prepared(jnp.asarray(start)))
+        self._use(task.prepared(start))
         self.stepper = Multistep(self._evaluate, self._gradient, start, options.rtol, options.atol, _FIRST_STEP)
         self.times = options.times
         self.kept = np.full((len(self.times), start.size), np.nan)
@@ -67,7 +67,7 @@ class _Run:
         self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
         fixed = tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves)
         self.both, self.slope = _compiled(structure, fixed)
-        self.adapts = task.prepared(jnp.full(task.size, 1e3)) is not task  # whether larger norms need another task
+        self.adapts = task.prepared(np.full(task.size, 1e3)) is not task  # whether larger norms need another task
 
     def _evaluate(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slope, hessian = self.both(self.leaves, vector)
@@ -110,7 +110,7 @@ class _Run:
         while True:
             state = s.save()
             accepted = s.step(self.options.max_time)
-            finer = self.moving.prepared(jnp.asarray(s.vector)) if self.adapts else self.moving
+            finer = self.moving.prepared(s.vector) if self.adapts else self.moving
             if finer is self.moving:
                 break
             self._use(finer)  # norms became too large for the quadrature within this step: repeat the step

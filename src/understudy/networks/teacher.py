@@ -91,7 +91,8 @@ class Teacher(eqx.Module):
     @property
     def is_unit_orthonormal(self) -> bool:
         """Whether v_i·v_j = δ_ij and every b_j = 1, to rounding: the setting of the closed-form theory."""
-        gram = np.asarray(self.incoming @ self.incoming.T)
+        incoming = np.asarray(self.incoming)
+        gram = incoming @ incoming.T
         unit = np.allclose(gram, np.eye(self.width), rtol=0, atol=1e-13)
         plain = self.bias is None and self.offset is None
         return bool(plain and unit and self.outgoing.ndim == 1 and np.all(np.asarray(self.outgoing) == 1))

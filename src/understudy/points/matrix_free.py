@@ -6,7 +6,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from understudy.tasks.task import Task
 
@@ -24,6 +23,8 @@ def lowest_eigenpairs(
 
     Where automatic differentiation of a kinked loss gives NaN, products are central differences of the gradient.
     """
+    from scipy.sparse.linalg import LinearOperator, eigsh  # slow to import, and needed only for large tasks
+
     theta = jnp.asarray(vector, float)
     task = task.prepared(theta)
     probe = np.asarray(hessian_product(task, theta, jnp.ones_like(theta)))

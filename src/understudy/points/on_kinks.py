@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.optimize import linprog, lsq_linear
 
 from understudy.tasks.task import ON_KINK, Task
 
@@ -139,6 +138,8 @@ def _balance(
     task: Task, point: Array, gates: np.ndarray, pinned: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Slopes of the pinned z that minimise ∇_θ G and lie as far inside [-1, 1] as possible, with ∇_θ G and forces."""
+    from scipy.optimize import lsq_linear  # slow to import, and needed only on kinks
+
     gates = gates.copy()
     for _ in range(_ROUNDS):
         gradient, force, rates = (np.asarray(x) for x in _gated(task, point, jnp.asarray(gates)))
@@ -162,6 +163,8 @@ def _centred(columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     free = right[int(np.sum(singular > 1e-10 * singular.max())) :].T
     if free.shape[1] == 0:
         return slopes
+    from scipy.optimize import linprog
+
     count = free.shape[1]
     bounds = np.concatenate(
         [np.hstack([free, np.ones((len(slopes), 1))]), np.hstack([-free, np.ones((len(slopes), 1))])]

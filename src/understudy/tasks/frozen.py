@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.tasks.task import Evaluation, Task
@@ -43,7 +44,7 @@ class Frozen(Task):
     def kinks(self, parameters: Any) -> list[str]:
         return self.task.kinks(parameters)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Frozen":
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Frozen":
         finer = self.task.prepared(vectors)
         return self if finer is self.task else Frozen(finer, self.free)
 

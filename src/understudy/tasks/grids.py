@@ -116,12 +116,12 @@ class Grid(Task):
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
         return self.samples.evaluate(vector)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Grid:
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Grid:
         """The same loss on a lattice fine enough for these students."""
         if self.fixed:
             return self
-        rows = vectors[..., : self.width * self.teacher.dim].reshape(-1, self.teacher.dim)
-        largest = float(jnp.max(jnp.linalg.norm(rows, axis=1))) * self.activation.steepness
+        rows = np.asarray(vectors)[..., : self.width * self.teacher.dim].reshape(-1, self.teacher.dim)
+        largest = float(np.max(np.linalg.norm(rows, axis=1))) * self.activation.steepness
         needed = _spacing_for(largest)
         return self if needed >= self.spacing else Grid(self.teacher, self.width, self.activation, needed, False)
 

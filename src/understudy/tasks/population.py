@@ -94,7 +94,7 @@ class Population(Task):
         self.mean = arguments.mean(mean, teacher.dim)
         self.root = None if covariance is None else arguments.square_root(covariance, teacher.dim)
         v = teacher.incoming if self.root is None else teacher.incoming @ self.root
-        moves = bool(jnp.all(jnp.any(v != 0, axis=1)))
+        moves = bool(np.all(np.any(np.asarray(v) != 0, axis=1)))
         if teacher.activation.smoothness == 0 and not moves and teacher.bias is None:
             raise ValueError(
                 f"With {teacher.activation.name} every teacher neuron needs inputs of positive variance; under this "
@@ -102,7 +102,7 @@ class Population(Task):
             )
         longest = float(np.max(np.linalg.norm(np.asarray(v), axis=1)))
         self.resolution = _resolution(teacher.activation.steepness * longest)
-        self.target_mean = jnp.zeros(math.prod(self.outputs))
+        self.target_mean = jnp.asarray(np.zeros(math.prod(self.outputs)))
         if self.biased:
             self.constant, self.target_mean = biased.teacher_moments(
                 Inputs(self.mean, self.root), teacher, self.resolution
@@ -196,25 +196,26 @@ class Population(Task):
         offset = vector[..., -math.prod(self.outputs) :].reshape(*vector.shape[:-1], *self.outputs)
         return w, self._rows(vector)[..., self.dim], a, offset
 
-    def _rows(self, vector: Array) -> Array:
+    def _rows(self, vector: Any) -> Any:
         """The parameters of each neuron (…, n, q), without the offset."""
         hidden = self.size - (math.prod(self.outputs) if self.trains_bias else 0)
         return vector[..., :hidden].reshape(*vector.shape[:-1], self.width, -1)
 
-    def _split(self, vector: Array) -> tuple[Array, Array]:
+    def _split(self, vector: Any) -> tuple[Any, Any]:
         rows = self._rows(vector)
         if self.fixed_outgoing is not None:
             return rows[..., : self.dim], self.fixed_outgoing
         outgoing = rows[..., self.dim + self.trains_bias :]
         return rows[..., : self.dim], outgoing.reshape(*rows.shape[:-1], *self.outputs)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Population":
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Population":
         """Choose series and quadrature for the largest norm of these points, with a margin; see `_resolution`."""
         if self.closed_form and not isinstance(self.activation, Erf):
             return self
-        w, _ = self._split(vectors)
-        w = w if self.root is None else w @ self.root
-        largest = float(jnp.max(jnp.linalg.norm(w, axis=-1))) * self.activation.steepness
+        # In NumPy: outside of compiled code, JAX would compile every operation for every number of points.
+        w, _ = self._split(np.asarray(vectors))
+        w = w if self.root is None else w @ np.asarray(self.root)
+        largest = float(np.max(np.linalg.norm(w, axis=-1))) * self.activation.steepness
         if self.closed_form:
             return self if largest <= LARGE or self.resolution > LARGE else _with_resolution(self, 2 * LARGE)
         task = self if _resolution(largest) <= self.resolution else _with_resolution(self, _resolution(largest))
@@ -243,11 +244,11 @@ class Population(Task):
 
     def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray:
         """The largest incoming and outgoing weight of teachers and students."""
-        w, a = (np.asarray(x) for x in self._split(jnp.asarray(vector)))
+        w, a = (np.asarray(x) for x in self._split(np.asarray(vector)))
         incoming = max(np.abs(w).max(), np.abs(np.asarray(self.teacher.incoming)).max())
         outgoing = max(np.abs(a).max(), np.abs(np.asarray(self.teacher.outgoing)).max())
         lengths = np.full(self.size, outgoing)
-        positions = np.asarray(self._rows(jnp.arange(self.size)))
+        positions = self._rows(np.arange(self.size))
         lengths[positions[:, : self.dim + self.trains_bias]] = incoming
         return lengths
 
@@ -541,10 +542,10 @@ class Population(Task):
 
         None if fixed biases differ between neurons.
         """
-        a = np.asarray(self._split(jnp.asarray(vector))[1])
+        a = np.asarray(self._split(np.asarray(vector))[1])
         if self.fixed_bias is not None and np.ptp(np.asarray(self.fixed_bias)) > 0:
             return None
-        layout = np.asarray(self._rows(jnp.arange(self.size)))
+        layout = self._rows(np.arange(self.size))
         wide = np.asarray(self._rows(jnp.asarray(vector)))[:, : self.dim + self.trains_bias]
         return Neurons(wide, a.reshape(self.width, -1), layout, self.activation)
 

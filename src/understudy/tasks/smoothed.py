@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.tasks.task import Task
@@ -28,7 +29,7 @@ class Smoothed(Task):
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
         return self.base.unflatten(vector)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Task:
         ready = self.base.prepared(vectors)
         return self if ready is self.base else Smoothed(ready, self.width)
 

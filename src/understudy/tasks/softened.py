@@ -41,7 +41,7 @@ class Softened(Task):
     def unflatten(self, vector: Float[Array, "*batch P"]) -> object:
         return self.base.unflatten(vector)
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Task:
         ready = self.base.prepared(vectors)
         return self if ready is self.base else soften(ready, self.noise)
 

@@ -87,7 +87,7 @@ class Task(eqx.Module):
         """H(θ) v without the Hessian, traceable: exact, by forward differentiation of the gradient."""
         return jax.jvp(lambda v: self.value_and_gradient(v)[1], (vector,), (direction,))[1]
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> "Task":
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Task":
         """The same task, prepared to be accurate at and around these points (quadrature chooses its nodes here)."""
         return self
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from jaxtyping import Array
 
 from understudy import activations
 from understudy.activations import Activation, Erf, Polynomial
@@ -201,6 +201,8 @@ def _zeros(activation: Activation, u: float, low: float, high: float) -> list[fl
         left, here, right = np.abs(values[i - 1 : i + 2])
         same = values[i - 1] * values[i] > 0 and values[i] * values[i + 1] > 0
         if same and here < left and here < right and here < 0.1 * max(left, right):
+            from scipy.optimize import minimize_scalar  # slow to import, and rarely needed
+
             sign = math.copysign(1.0, values[i])
             extremum = minimize_scalar(
                 lambda x, s=sign: s * function(x), bounds=(logs[i - 1], logs[i + 1]), method="bounded"
@@ -214,6 +216,8 @@ def _bracketed(function: Callable[[float], float], a: float, b: float) -> float:
     for end in (a, b):
         if function(end) == 0:
             return end
+    from scipy.optimize import brentq  # slow to import, and not needed for closed forms
+
     return float(brentq(function, a, b, xtol=1e-15, rtol=4 * np.finfo(float).eps))
 
 
@@ -333,13 +337,18 @@ def _kind(
 # -- the interactions of one neuron with itself and with a teacher ---------------------------------------------------
 
 
+@partial(jax.jit, static_argnums=0)
+def _closed_profile(activation: Activation, norms: Array, u: Array) -> tuple[SelfPartials, Partials]:
+    """`_profile` in closed form, as one compiled program instead of one per operation."""
+    c = Covariance.from_correlation(norms, jnp.asarray(1.0), u)
+    return self_partials(activation, norms**2), pair_partials(activation, activation, c)
+
+
 def _profile(activation: Activation, r: np.ndarray, u: float) -> tuple[SelfPartials, Partials]:
     """Self-interaction of norms r and their interaction with a unit teacher at correlation u."""
-    norms = jnp.asarray(r)
     if has_closed_form(activation, activation):
-        c = Covariance.from_correlation(norms, jnp.asarray(1.0), jnp.asarray(u))
-        found = self_partials(activation, norms**2), pair_partials(activation, activation, c)
-        return jax.tree.map(np.asarray, found)
+        return jax.tree.map(np.asarray, _closed_profile(activation, r, np.asarray(u, float)))
+    norms = jnp.asarray(r)
     if hermite.in_reach(activation, r).all():
         scale = activation.steepness * max(float(np.max(r)), 1.0)
         table = hermite.table_scale(scale)
