@@ -99,7 +99,7 @@ def train(
     """AdamW with a rate that falls to zero along a cosine, on batches of 128.
 
     `shift` moves and mirrors images at random. `teacher` has a trained network's outputs on all inputs; the loss is
-    then 0.9 × 16 KL(teacher ‖ student) at temperature 4 plus 0.1 × the cross-entropy of the labels (Hinton et al. 2015).
+    then 0.9 × 16 KL(teacher ‖ student) at temperature 4 plus 0.1 × the cross-entropy (Hinton et al. 2015).
     """
     inputs, labels = data
     draw = torch.Generator().manual_seed(seed)

@@ -1,5 +1,10 @@
-"""PyTorch networks: report what is redundant, compress, merge, compare and grow. `import understudy.torch as ut`; JAX is not imported."""
+"""PyTorch networks: report what is redundant, compress, merge, compare, grow and certify.
 
+`import understudy.torch as ut`; JAX is not imported.
+"""
+
+from understudy.torch.certify import TrainedCertificate as TrainedCertificate
+from understudy.torch.certify import certify as certify
 from understudy.torch.compare import Comparison as Comparison
 from understudy.torch.compare import align as align
 from understudy.torch.compare import compare as compare
