@@ -3,13 +3,14 @@ every page is in the site's contents, and every figure shows a result of the led
 
 import contextlib
 import io
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 import typer
-from scripts import site_figures, site_pages
+from scripts import notebooks, site_figures, site_pages
 
 from understudy.cli import app
 from understudy.papers.findings import findings
@@ -59,6 +60,24 @@ def test_every_page_is_in_the_contents():
         assert f" {page.relative_to(ROOT / 'docs')}\n" in contents, page
     for paper in PAPERS:
         assert f" papers/{paper}.md\n" in contents
+
+
+@pytest.mark.parametrize("name", notebooks.PAGES)
+def test_a_notebook_holds_what_its_page_holds(name):
+    """The page's Python is run above; `python -m scripts.notebooks` writes the notebooks anew."""
+    page = notebooks.PAGES[name]
+    stored = (ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text()
+    assert stored == notebooks.written(page)
+    code = ["".join(cell["source"]) + "\n" for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"]
+    assert code == blocks(page, "python")
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
+            place = (page.parent / target).resolve()
+            made = place.parent.name == "papers" and place.stem in PAPERS
+            assert place.exists() or made, f"{page.name} links to {target}"
 
 
 def test_every_figure_of_a_paper_shows_a_result_of_the_ledger():

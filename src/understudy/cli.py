@@ -27,7 +27,6 @@ app = typer.Typer(
     name="understudy",
     help="Finds, certifies and explains what a small network learns from a bigger one.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )

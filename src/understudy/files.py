@@ -197,7 +197,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 def _lock_by_flock(lock: Path) -> int | None:
     """Wait for the lock and return its descriptor; None where there is no `flock`."""
     if fcntl is None:
-        return None
+        return None  # type: ignore[unreachable]
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
