@@ -17,6 +17,7 @@ ROOMS = [
     "compilation",
     "data",
     "rays",
+    "formulas",
     "activations",
     "gaussian",
     "networks",

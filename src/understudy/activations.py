@@ -9,9 +9,12 @@ have Gaussian expectations in closed form (`Erf`, `PiecewiseLinear`, `Polynomial
 1
 """
 
+import hashlib
+import importlib
 import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import jax
@@ -19,6 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
+
+from understudy.formulas import FUNCTIONS, Formula, examine, parse_formula
 
 Parity = Literal["odd", "even"] | None
 Derivatives = tuple[Float[Array, "*shape"], ...]
@@ -294,8 +299,13 @@ def names() -> tuple[str, ...]:
 def get(activation: str | Activation) -> Activation:
     """The activation with this name (parameters follow a colon). An `Activation` is returned unchanged.
 
+    A smooth formula of x is a name too (see `understudy.formulas`). A function `module:function` must have been loaded
+    with `load`: names also come from files, and a file must not decide which code is run.
+
     >>> round(float(get("tanh:0.5")(1.0)), 8)
     0.46211716
+    >>> get("x*sigmoid(x)").name
+    'x * sigmoid(x)'
     """
     if isinstance(activation, Activation):
         return activation
@@ -307,6 +317,83 @@ def get(activation: str | Activation) -> Activation:
     if activation not in _CACHE:
         _CACHE[activation] = _build(activation)
     return _CACHE[activation]
+
+
+_MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(#[0-9a-f]+)?")
+_FINGERPRINT = np.linspace(-6.0, 6.0, 49)
+"""Where a function of a module is evaluated, to notice that it has changed."""
+
+
+def is_module_function(name: str) -> bool:
+    """Whether the name has the form `module:function`, and is not an activation with a parameter."""
+    return _MODULE.fullmatch(name) is not None and name.partition(":")[0] not in {*_FIXED, *_PARAMETRIC}
+
+
+def load(name: str) -> Activation:
+    """Import a function `module:function` (smooth, written with jax.numpy) and make it known to `get`.
+
+    This runs the module's code, so call it with names that you trust. The module may state `parity`, `steepness` and
+    `growth` as attributes of the function. The activation's name ends in a hash of the function's values
+    (`module:function#1a2b3c4d`): stored results of a function that has changed are not reused, and a worker with another
+    version of the module refuses.
+
+    >>> load("jax.numpy:tanh").name.partition("#")[0]
+    'jax.numpy:tanh'
+    """
+    plain, _, asked = name.partition("#")
+    module, _, attribute = plain.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise ValueError(f"The module {module!r} of the activation {plain!r} cannot be imported: {error}.") from error
+    except AttributeError:
+        raise ValueError(f"The module {module!r} has no function {attribute!r}; received {plain!r}.") from None
+    stated = {key: getattr(function, key) for key in ("parity", "steepness", "growth") if hasattr(function, key)}
+    made = from_function(function, plain, **stated)
+    values = np.asarray(made(_FINGERPRINT))
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"The activation {plain!r} is not finite between -6 and 6.")
+    text = ",".join(f"{value:.7e}" for value in np.where(np.abs(values) < 1e-12, 0.0, values))
+    found = hashlib.sha256(f"{text};{stated}".encode()).hexdigest()[:8]
+    if asked and asked != found:
+        raise ValueError(f"{plain} has changed since {name} was made: its values are now those of {plain}#{found}.")
+    named = f"{plain}#{found}"
+    if named not in _CACHE:
+        _CACHE[named] = replace(made, name=named)
+    return _CACHE[named]
+
+
+def _from_formula(text: str) -> Activation:
+    try:
+        formula = parse_formula(text)
+    except ValueError as error:
+        raise ValueError(f"Unknown activation {text!r}: {error} Available by name: {', '.join(names())}.") from None
+    if formula.text not in _CACHE:
+        shape = examine(formula)
+        found = from_function(
+            _OfFormula(formula), formula.text, parity=shape.parity, steepness=shape.steepness, growth=shape.growth
+        )
+        x = np.linspace(-12.0, 12.0, 97)
+        for order, values in enumerate(jax.jit(found.derivatives)(jnp.asarray(x))):
+            if not np.all(np.isfinite(values)):
+                where = x[~np.isfinite(np.asarray(values) * np.ones_like(x))][0]
+                raise ValueError(
+                    f"Derivative {order} of the activation {formula.text!r} does not exist at x = {where:g}."
+                )
+        _CACHE[formula.text] = found
+    return _CACHE[formula.text]
+
+
+@dataclass(frozen=True)
+class _OfFormula:
+    """A formula as a JAX function."""
+
+    formula: Formula
+
+    def __call__(self, x: Array) -> Array:
+        functions = {name: getattr(jnp, name) for name in FUNCTIONS if hasattr(jnp, name)}
+        functions |= {"erf": jax.lax.erf, "sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus}
+        return self.formula(x, functions)
 
 
 def activate(activation: str | Activation, values: np.ndarray) -> np.ndarray:
@@ -323,8 +410,15 @@ def _build(name: str) -> Activation:
         if parameter:
             raise ValueError(f"The activation {kind!r} takes no parameter; received {name!r}. Use {kind!r}.")
         return _FIXED[kind]
+    if _MODULE.fullmatch(name) and kind not in _PARAMETRIC:
+        raise ValueError(
+            f"The activation {name!r} is a function of a module that has not been loaded. In Python, call "
+            f"understudy.activations.load({name.partition('#')[0]!r}); on the command line, give it as --activation."
+        )
     if kind not in _PARAMETRIC:
-        raise ValueError(f"Unknown activation {name!r}. Available: {', '.join(names())}.")
+        if re.fullmatch(r"\w*", name):
+            raise ValueError(f"Unknown activation {name!r}. Available: {', '.join(names())}, or a formula of x.")
+        return _from_formula(name)
     make, default = _PARAMETRIC[kind]
     if not parameter:
         if default is None:

@@ -75,7 +75,7 @@ def test_bad_descriptions_are_refused(arguments, message):
 
 
 def test_another_version_of_a_description_is_not_taken_for_this_one():
-    with pytest.raises(ValueError, match="not the description of a fit that this version knows"):
+    with pytest.raises(ValueError, match="This version cannot read the description"):
         Fit.of({**Fit().configuration(), "later": 1})
 
 

@@ -1,4 +1,4 @@
-"""`understudy certify`: what a point in a file is, in double precision and, if asked, as a theorem."""
+"""`understudy certify`: what a point in a file is, where it leads to, and, if asked, a proof."""
 
 from __future__ import annotations
 
@@ -9,64 +9,124 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands.options import translate
+from understudy.commands.points import read_problem
 from understudy.commands.screen import fail, new_table
 
 if TYPE_CHECKING:
-    from understudy.networks import Teacher, TwoLayer
     from understudy.points import Certificate
+    from understudy.tasks.task import Task
+
+OPTIONS = {name: "--" + name for name in ("cost", "penalty", "mean", "covariance", "activation")}
+MOST_DIRECTIONS = 8
+"""Descending directions that `--follow` pushes along at most."""
 
 
 def certify(
-    file: Annotated[Path, typer.Argument(help="The point: .json or .npz with incoming (n, d) and outgoing (n).")],
-    teacher: Annotated[
-        str, typer.Option(help="Number k of orthonormal teachers, or a file with incoming and outgoing.")
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="The point: .json or .npz with incoming, outgoing, bias, offset (or W1, b1, …), or a stored fit."
+        ),
     ],
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], hermite:ρ, …")] = "erf",
+    teacher: Annotated[
+        str | None, typer.Option(help="Number k of orthonormal teachers, or a file with incoming and outgoing.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Data instead of a teacher: .npz with inputs and targets, or .csv.")
+    ] = None,
+    activation: Annotated[
+        str, typer.Option(help="erf, relu, softplus[:β], hermite:ρ, …; a formula, or your module:function.")
+    ] = "erf",
+    student_activation: Annotated[str | None, typer.Option(help="The students'; the teacher's unless given.")] = None,
     dim: Annotated[
         int | None, typer.Option(help="Input dimension of orthonormal teachers; that of the point unless given.")
     ] = None,
+    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
+    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
     sphere: Annotated[bool, typer.Option("--sphere", help="Students and teachers of norm 1, hermite:ρ.")] = False,
+    target: Annotated[str | None, typer.Option(help="With --data: target columns, or the array of targets.")] = None,
+    cost: Annotated[str | None, typer.Option(help="With --data: squared, cross-entropy or logistic.")] = None,
+    penalty: Annotated[float | None, typer.Option(help="With --data: λ of an added λ‖W‖².")] = None,
+    held_out: Annotated[
+        str | None, typer.Option(help="With --data: share of the rows that was held out.", show_default="0")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Which run of a stored fit; the best unless given.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Push along each descending direction and name where the flow ends.")
+    ] = False,
     proof: Annotated[bool, typer.Option("--proof", help="Prove it in ball arithmetic (extra 'proofs').")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the proof, which `understudy verify` checks.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Say what kind of critical point a file holds, and prove it.
+    """Say what kind of critical point a file holds, where it leads to, and prove it.
 
     The exit code is 1 if a proof was asked for and none was found.
 
-    Example: `understudy certify point.json --teacher 8 --proof --out proof.json`
+    Examples: `understudy certify point.json --teacher 8 --proof --out proof.json`,
+    `understudy certify network.npz --data table.csv --activation tanh --follow`
     """
     begun = time.perf_counter()
     if out is not None and not proof:
         fail("--out keeps a proof: give --proof, too.")
     if out is not None and out.is_dir():
         fail(f"--out is a file for the proof; received the directory {out}. Try {out / 'proof.json'}.")
+    chosen = {
+        "teacher": teacher, "data": data, "activation": activation, "student_activation": student_activation,
+        "dim": dim, "mean": mean, "covariance": covariance, "sphere": sphere, "target": target, "cost": cost,
+        "penalty": penalty, "held_out": held_out, "seed": seed,
+    }  # fmt: skip
     import understudy as us
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
     try:
-        point = _read_point(file)
-        source = _teacher(teacher, activation, point.dim if dim is None else dim)
-        task: Any = us.Sphere(source, point.width) if sphere else us.Population(source, point.width)
+        task, point = read_problem(file, chosen)
         certificate = us.certify(task, point, proof=proof)
         if out is not None and certificate.proof.holds:
             certificate.proof.save(out)
     except (ValueError, TypeError, ImportError) as error:
-        fail(str(error))
+        fail(translate(error, OPTIONS))
     except OSError as error:
         fail(f"Cannot write {out}: {error.strerror or error}.")
-    _show(certificate, time.perf_counter() - begun, out, json_)
+    ends = _follow(task, point, certificate) if follow else None
+    _show(certificate, ends, time.perf_counter() - begun, out, json_)
     if proof and not certificate.proof.holds:
         raise typer.Exit(1)
 
 
-def _show(certificate: Certificate, seconds: float, out: Path | None, as_json: bool) -> None:
+def _follow(task: Task, point: Any, certificate: Certificate) -> list[dict[str, Any]]:
+    """Where the flow ends after a push both ways along each direction in which the loss falls."""
+    from understudy.points.destinations import follow_pushes
+
+    directions = list(certificate.directions[:MOST_DIRECTIONS])
+    if not directions:
+        return []
+    found = follow_pushes(task, [point] * len(directions), directions)
+    return [
+        {
+            "direction": d.origin + 1,
+            "sign": d.sign,
+            "kind": d.kind,
+            "name": d.name,
+            "loss": d.loss,
+            "distance": d.distance,
+        }
+        for d in found
+    ]
+
+
+def _show(
+    certificate: Certificate, ends: list[dict[str, Any]] | None, seconds: float, out: Path | None, as_json: bool
+) -> None:
     proof = certificate.proof
     names = ("kind", "loss", "gradient_norm", "least_eigenvalue", "index", "zeros", "positives")
     content: dict[str, Any] = {name: getattr(certificate, name) for name in names}
     if as_json:
+        content = {key: None if value != value else value for key, value in content.items()}
         content |= {"evidence": list(certificate.evidence), "seconds": round(seconds, 3), "proof": None}
+        if ends is not None:
+            content["destinations"] = ends
         if proof is not None:
             content["proof"] = {"holds": proof.holds, "statement": proof.statement, "file": out and str(out)}
         print(json.dumps(content, indent=1))
@@ -81,47 +141,27 @@ def _show(certificate: Certificate, seconds: float, out: Path | None, as_json: b
     screen.print(table)
     for line in certificate.evidence:
         screen.print(f"- {line}", markup=False)
+    if ends is not None:
+        _show_ends(ends, len(certificate.directions))
     if proof is not None:
         screen.print(f"\n{proof.statement}", markup=False)
         if out is not None and proof.holds:
             screen.print(f"The proof is in {out}; `understudy verify {out}` checks it.", markup=False)
 
 
-def _teacher(text: str, activation: str, dim: int) -> Teacher:
-    """Orthonormal teachers by number, or those in a file."""
-    from understudy.commands.sources import read_teacher
+def _show_ends(ends: list[dict[str, Any]], known: int) -> None:
+    from rich.console import Console
 
-    if text.isdigit():
-        return read_teacher(activation, int(text), dim, None, None)
-    return read_teacher(activation, 0, None, None, Path(text))
-
-
-def _read_point(file: Path) -> TwoLayer:
-    """A network from .json or .npz with incoming and outgoing, or from an .npz archive with W1 and W2."""
-    import numpy as np
-
-    from understudy.network_files import read_network
-    from understudy.networks import TwoLayer
-
-    try:
-        if file.suffix == ".npz":
-            with np.load(file, allow_pickle=False) as arrays:
-                named = {name: arrays[name] for name in arrays.files}
-        else:
-            named = json.loads(file.read_text())
-        if "W1" in named:
-            network = read_network(file).network
-            if not isinstance(network, TwoLayer):
-                raise ValueError(f"{file} holds a network with biases or more layers; a point has two layers.")
-            return network
-        incoming = np.asarray(named["incoming"], float)
-        outgoing = np.asarray(named.get("outgoing", np.ones(len(incoming))), float)
-    except OSError as error:
-        raise ValueError(f"Cannot read the point in {file}: {error.strerror or error}.") from None
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
-        raise ValueError(
-            f"A point is .json or .npz with incoming (n rows of d numbers) and outgoing (n numbers); {file} is not."
-        ) from None
-    if incoming.ndim != 2 or not len(incoming):
-        raise ValueError(f"The incoming weights in {file} form a matrix (n, d); received shape {incoming.shape}.")
-    return TwoLayer(incoming, outgoing)
+    screen = Console()
+    if not ends:
+        screen.print("\nNo direction is known along which the loss falls: there is nothing to follow.")
+        return
+    table = new_table()
+    for name in ("push along", "ends in", "name", "loss", "distance"):
+        table.add_column(name, justify="right" if name in ("loss", "distance") else "left")
+    for end in ends:
+        along = f"{'+' if end['sign'] > 0 else '-'} direction {end['direction']}"
+        table.add_row(along, end["kind"], end["name"], f"{end['loss']:.9g}", f"{end['distance']:.3g}")
+    screen.print(table)
+    if known > MOST_DIRECTIONS:
+        screen.print(f"{known} directions are known; the first {MOST_DIRECTIONS} were followed.", highlight=False)

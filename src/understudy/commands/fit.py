@@ -11,31 +11,60 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands.describing import describe, read_activation
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
 from understudy.commands.screen import complain, fail, new_table, on_two_lines
 
 if TYPE_CHECKING:
-    from understudy.experiments.fit import Fit
     from understudy.experiments.fit_seeds import FitOutcome
+    from understudy.experiments.flow_fit import FlowFit
 
 OPTIONS = {
     name: "--" + name.replace("_", "-")
     for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
-                 "max_time", "times", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation")
+                 "max_time", "times", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation",
+                 "layers", "cost", "penalty", "outputs")
 } | {"workers": "--jobs", "jobs": "--jobs", "width": "--student"}  # fmt: skip
 
 
 def fit(
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, gelu, hermite:ρ, …")] = "erf",
+    activation: Annotated[
+        str,
+        typer.Option(help="erf, relu, softplus[:β], tanh, gelu, hermite:ρ, …; a formula, or your module:function."),
+    ] = "erf",
     teacher: Annotated[
-        str, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.")
-    ] = "8",
-    student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 4,
+        str | None,
+        typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.", show_default="8"),
+    ] = None,
+    student: Annotated[int | None, typer.Option(help="Number n of student neurons.", show_default="4")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Fit data instead of a teacher: .npz with inputs and targets, or .csv.")
+    ] = None,
+    layers: Annotated[
+        str | None, typer.Option(help="With --data: hidden layers of a deeper network with biases, such as 16-16.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With --data: target columns, or the array of targets.", show_default="last")
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(help="With --data: squared, cross-entropy or logistic.", show_default="squared"),
+    ] = None,
+    penalty: Annotated[
+        float | None, typer.Option(help="With --data: λ of an added λ‖W‖².", show_default="none")
+    ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(help="With --data: share of the rows not trained on, or a file.", show_default="0.2"),
+    ] = None,
     seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 20, or 0,3,7, or 5-9.")] = "20",
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
     outgoing: Annotated[
         str | None,
         typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
+    ] = None,
+    outputs: Annotated[
+        int | None, typer.Option(help="Number m of outputs; teacher j writes to output j mod m.", show_default="1")
     ] = None,
     student_activation: Annotated[str | None, typer.Option(help="The students'; the teacher's unless given.")] = None,
     bias: Annotated[
@@ -74,7 +103,8 @@ def fit(
 ) -> None:
     """Follow gradient flow from many seeds to critical points, certify each, and show what every neuron became.
 
-    Example: `understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results`
+    Examples: `understudy fit --teacher 8 --student 4 --seeds 20 --out results`,
+    `understudy fit --data table.csv --student 8 --activation tanh`
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
@@ -82,6 +112,8 @@ def fit(
     check_limit(limit)
     chosen = {
         "activation": activation, "teacher": teacher, "student": student, "dim": dim, "outgoing": outgoing,
+        "data": data, "layers": layers, "target": target, "cost": cost, "penalty": penalty, "held_out": held_out,
+        "outputs": outputs,
         "student_activation": student_activation, "bias": bias, "mean": mean, "covariance": covariance,
         "sphere": sphere, "init": init, "init_std": init_std, "tolerance": tolerance, "max_time": max_time,
         "times": None if times is None else tuple(parse_list(times, "--times", "0.1,1,10")),
@@ -104,8 +136,7 @@ def fit(
     except (ValueError, TypeError, OSError) as error:
         fail(translate(error, OPTIONS))
     if not json_:
-        d = description
-        _say(f"[bold]{d.activation}[/], {d.teacher} teachers, {d.student} students, d = {d.dim}, {len(numbers)} seeds")
+        _say(f"{description.headline()}, {len(numbers)} seeds")
     outcome = _collect(description, numbers, out, place, jobs, limit, starts, quiet=json_)
     _report(description, outcome, time.perf_counter() - begun, json_)
     if out is not None and len(outcome.runs):
@@ -113,35 +144,21 @@ def fit(
     _complain(outcome, len(numbers), limit)
 
 
-def describe(chosen: dict[str, Any]) -> Fit:
-    """The fit that options describe. `teacher` is a number or a file name. Options that are None are left out."""
-    from understudy.experiments.fit import Fit
-
-    given = {name: value for name, value in chosen.items() if value is not None}
-    text = str(given.pop("teacher", "8"))
-    from understudy.commands.sources import read_inputs, read_teacher_arrays
-
-    inputs = read_inputs(given.pop("mean", None), given.pop("covariance", None))
-    if text.lstrip("-").isdigit():
-        return Fit(teacher=int(text), arrays=inputs, **given)
-    arrays, activation = read_teacher_arrays(Path(text), given.pop("activation", "erf"))
-    return Fit(activation=activation, arrays=arrays | inputs, **given)
-
-
 def _continued(
     place: Path, seeds: list[int], chosen: dict[str, Any], where: dict[str, Any]
-) -> tuple[Fit, dict[int, Any], list[int]]:
+) -> tuple[FlowFit, dict[int, Any], list[int]]:
     """The fit that continues a stored one, its starts by seed, and the seeds that were asked for and are stored."""
     from understudy.experiments.continuing import continue_fit
 
     if any(value is not None for value in where.values()):
         raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
+    read_activation(chosen["activation"])  # a function of a module must be known before the stored fit is read
     changes = {name: chosen[name] for name in ("tolerance", "max_time", "times") if chosen[name] is not None}
     return continue_fit(place, seeds, **changes)
 
 
 def _collect(
-    description: Fit, seeds: list[int], out: Path | None, where: dict[str, Any], jobs: int | None,
+    description: FlowFit, seeds: list[int], out: Path | None, where: dict[str, Any], jobs: int | None,
     limit: float | None, starts: Any, quiet: bool,
 ) -> FitOutcome:  # fmt: skip
     from understudy.commands.progress import reporting
@@ -178,7 +195,7 @@ def _collect(
         fail(translate(error, OPTIONS))
 
 
-def _report(description: Fit, outcome: FitOutcome, seconds: float, as_json: bool) -> None:
+def _report(description: FlowFit, outcome: FitOutcome, seconds: float, as_json: bool) -> None:
     if as_json:
         from understudy.files import jsonable
 
@@ -193,12 +210,12 @@ def print_table(runs: Any, seconds: float, reused: int) -> None:
     """Print the table of runs; long words take two lines on a narrow screen."""
     from rich.console import Console
 
-    from understudy.results.table import LEGEND, columns
+    from understudy.results.table import HELD_OUT, LEGEND, columns
 
     heads, rows = columns(runs.lines)
     console = Console()
     # 46 columns are the numbers and the space between; 10 more if there is a theory.
-    room = console.width - 46 - (10 if "- theory" in heads else 0)
+    room = console.width - 46 - 10 * sum(head in ("- theory", "held out") for head in heads)
     if max(len(row[0]) for row in rows) + max(len(row[1]) for row in rows) > room:
         rows = [[row[0].replace(" ", "\n"), on_two_lines(row[1]), *row[2:]] for row in rows]
     table = new_table()
@@ -210,10 +227,11 @@ def print_table(runs: Any, seconds: float, reused: int) -> None:
         table.add_row(*row)
     console.print(table)
     again = f", {reused} seeds reused from the store" if reused else ""
-    console.print(f"{len(runs)} runs in {seconds:.1f} s{again}. {LEGEND}", highlight=False)
+    legend = f"{HELD_OUT} {LEGEND}" if "held out" in heads else LEGEND
+    console.print(f"{len(runs)} runs in {seconds:.1f} s{again}. {legend}", highlight=False)
 
 
-def _draw(description: Fit, outcome: FitOutcome, out: Path, quiet: bool) -> None:
+def _draw(description: FlowFit, outcome: FitOutcome, out: Path, quiet: bool) -> None:
     from understudy import plots
     from understudy.plots.style import save
     from understudy.store import Store

@@ -40,14 +40,15 @@ def read_teacher(
     )
 
 
-def _teacher_in(file: Path) -> dict[str, Any]:
+def _teacher_in(file: Path, outputs: int | None = None) -> dict[str, Any]:
     from understudy.networks.teacher_files import parse_teacher, read_bytes
 
-    return parse_teacher(str(file), read_bytes(file, "the teacher"))
+    return parse_teacher(str(file), read_bytes(file, "the teacher"), outputs)
 
 
 def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
     """Teacher and student of one run in a file that `understudy fit --out` has stored; the best run unless given."""
+    from understudy.experiments.fit import Fit
     from understudy.experiments.opening import open_fit
     from understudy.tasks import Population
 
@@ -57,6 +58,8 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
         fit, runs = open_fit(path)
     except OSError as error:
         raise ValueError(str(error)) from None
+    if not isinstance(fit, Fit):
+        raise ValueError(f"{path} is a fit to data; this command needs one with a teacher.")
     if fit.outgoing != "trained":
         raise ValueError(f"{path} is not a result of a fit with trained outgoing weights; received {fit}.")
     chosen = [run for run in runs if (run.loss == run.loss if seed is None else run.seed == seed)]
@@ -68,9 +71,12 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
     return task.teacher, student, {**fit.configuration(), "seed": best.seed}
 
 
-def read_teacher_arrays(path: Path, activation: str) -> tuple[dict[str, Any], str]:
-    """The arrays of the teacher in a file (see `read_teacher`), and its activation."""
-    found = _teacher_in(path)
+def read_teacher_arrays(path: Path, activation: str, outputs: int | None = None) -> tuple[dict[str, Any], str]:
+    """The arrays of the teacher in a file (see `read_teacher`), and its activation.
+
+    With `outputs` and no outgoing weights in the file, neuron j writes to output j mod `outputs`.
+    """
+    found = _teacher_in(path, outputs)
     told = found.pop("activation", activation)
     return {f"teacher_{name}": array for name, array in found.items()}, told
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from understudy.experiments.aligning.experiment import Experiment as Align
     from understudy.experiments.collecting import Place as Place
     from understudy.experiments.collecting import collect_rows as collect_rows
+    from understudy.experiments.data_fit import DataFit as DataFit
     from understudy.experiments.fit import Fit as Fit
     from understudy.experiments.fit_seeds import collect_fit as collect_fit
     from understudy.experiments.growing import Grow as Grow
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Align": ("aligning.experiment", "Experiment"),
+    "DataFit": ("data_fit", "DataFit"),
     "Fit": ("fit", "Fit"),
     "Grow": ("growing", "Grow"),
     "Place": ("collecting", "Place"),

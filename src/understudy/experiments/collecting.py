@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from understudy import clusters
+from understudy import activations, clusters
 from understudy.clusters import WorkError
 from understudy.experiments.description import Description
 from understudy.results.rows import SeedRows, join_rows
@@ -240,6 +240,9 @@ def compute_group(item: tuple[type[Description], dict[str, Any], dict[str, Any],
 
     keep_compiled_programs()
     description, configuration, arrays, seeds, seconds = item
+    for name in (configuration.get("activation"), configuration.get("student_activation")):
+        if isinstance(name, str) and activations.is_module_function(name):
+            activations.load(name)  # the client has chosen it, and trusts its workers with code anyway
     return description.of(configuration, arrays).rows(seeds, seconds=seconds)
 
 

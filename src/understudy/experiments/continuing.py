@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.experiments.description import key_of
-from understudy.experiments.fit import Fit
+from understudy.experiments.flow_fit import FlowFit
 from understudy.experiments.opening import open_fit
 from understudy.results.opening import FIT
 
 
 def continue_fit(
     place: Path, seeds: Sequence[int] | None = None, **changes: Any
-) -> tuple[Fit, dict[int, Any], list[int]]:
+) -> tuple[FlowFit, dict[int, Any], list[int]]:
     """The fit that begins where a stored one ended, the ends by seed, and which of `seeds` are stored.
 
     **Arguments**
@@ -30,7 +30,7 @@ def continue_fit(
     chosen = [seed for seed in (ends if seeds is None else seeds) if seed in ends]
     if not chosen:
         raise ValueError(f"{place} has the seeds {', '.join(map(str, ends))}; received none of them.")
-    return replace(before, begin=key_of(before), **changes), ends, chosen
+    return replace(before, begin=key_of(before), **changes), ends, chosen  # type: ignore[type-var]
 
 
 def _file_in(place: Path) -> Path:

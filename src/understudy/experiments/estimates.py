@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.experiments.fit import Fit
+from understudy.experiments.flow_fit import FlowFit
 
 if TYPE_CHECKING:
     from understudy.experiments.aligning import Experiment
@@ -34,27 +34,12 @@ def available_memory() -> float:
     return most
 
 
-def memory_needed(fit: Fit, seeds: int) -> float:
-    """Bytes that a fit takes at least.
-
-    k d numbers for the teachers, 2 S n d for starts and ends of S seeds, and 2 P² for a Hessian and its factors, where P
-    counts the parameters in the span of teachers and students.
-    """
-    return 8.0 * sum(_parts(fit, seeds).values())
+def memory_needed(fit: FlowFit, seeds: int) -> float:
+    """Bytes that a fit takes at least."""
+    return 8.0 * sum(fit.advice(seeds).values())
 
 
-def _parts(fit: Fit, seeds: int) -> dict[str, float]:
-    """Numbers to be kept, under what to do if they are too many."""
-    dim = float(fit.dim or 0)
-    size = fit.student * (min(dim, fit.student + fit.teacher) + 1)
-    return {
-        "Use fewer teachers or students.": 2 * size**2,
-        "Use a smaller dim: beyond students + teachers it changes nothing but the start.": fit.teacher * dim,
-        "Use fewer seeds at a time.": 2 * seeds * fit.student * dim,
-    }
-
-
-def check_fit(fit: Fit, seeds: int) -> None:
+def check_fit(fit: FlowFit, seeds: int) -> None:
     """Raise `TooMuchError` for a fit that this machine cannot compute."""
     from understudy import activations
 
@@ -65,9 +50,8 @@ def check_fit(fit: Fit, seeds: int) -> None:
     needed, there = memory_needed(fit, seeds), available_memory()
     if needed > there:
         raise TooMuchError(
-            f"{fit.student:,} students, {fit.teacher:,} teachers, {fit.dim:,} dimensions and {seeds:,} seeds need at "
-            f"least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. "
-            + max(_parts(fit, seeds).items(), key=lambda part: part[1])[0]
+            f"{fit.sizes()} and {seeds:,} seeds need at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. "
+            + max(fit.advice(seeds).items(), key=lambda part: part[1])[0]
         )
     steepness = activations.get(fit.activation).steepness
     if steepness > STEEPEST:

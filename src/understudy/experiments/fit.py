@@ -1,30 +1,19 @@
-"""A fit in words: which students learn from which teacher, from which starts, followed how."""
+"""The description of a fit to a teacher: which students learn from which teacher, and from which starts."""
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy import activations
-from understudy.dynamics.trajectory import FlowOptions
-from understudy.experiments.description import OutOfTimeError, array_fields, array_variables, check_finite_array
+from understudy.experiments.description import check_finite_array
+from understudy.experiments.flow_fit import FlowFit, name_of_activation
 from understudy.networks import Teacher
-from understudy.results import Run, Runs
-from understudy.results.dataset import NEEDED
 from understudy.tasks import Population, Sphere
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    from understudy.fitting import FitProgress
     from understudy.tasks.task import Task
-
-FREE = {"outgoing": "trained", "init": "gaussian", "init_std": 0.1}
-"""What is used where nothing is given."""
 
 _ARRAYS = {
     "teacher_incoming": (2,),
@@ -38,7 +27,7 @@ _ARRAYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(FlowFit):
     """Students that learn from a teacher by gradient flow, the same for every seed.
 
     **Arguments**
@@ -46,6 +35,7 @@ class Fit:
     - `teacher`: number k of teacher neurons, orthonormal with outgoing weights 1; `student`: number n of students;
       `dim`: input dimension d, k + 1 unless given; `activation`: its name.
     - `outgoing`: `"trained"` or `"fixed"` (all 1: a soft committee machine). `sphere`: unit-norm students and teachers.
+    - `outputs`: number m of outputs. Orthonormal teacher j then writes to output j mod m. Default: one output.
     - `bias`: `"trained"` gives every student a bias and the output an offset. `student_activation`: if it is not the
       teacher's.
     - `init`: `"gaussian"` with standard deviation `init_std`, or `"glorot"`, which has standard deviations of its own.
@@ -61,10 +51,6 @@ class Fit:
     (10, 4)
     """
 
-    kind: ClassVar[str] = "fit"
-    needed: ClassVar[frozenset[str]] = NEEDED
-    most_together: ClassVar[int] = 100
-
     teacher: int = 8
     student: int = 4
     activation: str = "erf"
@@ -79,6 +65,7 @@ class Fit:
     begin: str | None = None
     bias: str | None = None
     student_activation: str | None = None
+    outputs: int | None = None
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,24 +84,34 @@ class Fit:
             raise ValueError(
                 f"{self.teacher} orthonormal vectors need at least {self.teacher} dimensions; received dim={self.dim}."
             )
-        activations.get(self.activation)
+        self._set(activation=name_of_activation(self.activation))
         if self.student_activation is not None:
-            activations.get(self.student_activation)
+            self._set(student_activation=name_of_activation(self.student_activation))
+        self._check_outputs()
         if self.bias not in (None, "none", "trained"):
             raise ValueError(f"bias is 'none' or 'trained'; received {self.bias!r}.")
         self._set(bias="trained" if self.bias == "trained" else None)
         self._choose()
-        if not 1e-13 <= self.tolerance <= 1e-1:
-            raise ValueError(f"tolerance must lie between 1e-13 and 0.1; received {self.tolerance}.")
-        if self.max_time is not None and not 0 < self.max_time < math.inf:
-            raise ValueError(f"max_time must be a positive number; received {self.max_time}.")
-        if self.times is not None:
-            self._set(times=tuple(float(t) for t in self.times))
-        self.options()  # refuses times that are not increasing
+        self._check_flow()
 
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def _check_outputs(self) -> None:
+        """`outputs` agrees with the teacher's outgoing weights, and is None for those of a teacher that is given."""
+        m = self.outputs
+        if m is None:
+            return
+        if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
+            raise ValueError(f"outputs is a positive whole number; received {m!r}.")
+        if "teacher_outgoing" in self.arrays:
+            own = self.arrays["teacher_outgoing"]
+            if m != (own.shape[1] if own.ndim == 2 else 1):
+                raise ValueError(
+                    f"The teacher's outgoing weights have shape {own.shape}; received outputs={m}. Leave outputs out."
+                )
+            self._set(outputs=None)
+        elif m == 1:
+            self._set(outputs=None)
+        elif m > self.teacher:
+            raise ValueError(f"{self.teacher} teachers write to at most {self.teacher} outputs; received outputs={m}.")
 
     def _checked_arrays(self) -> Mapping[str, np.ndarray]:
         unknown = sorted(set(self.arrays) - set(_ARRAYS))
@@ -134,10 +131,10 @@ class Fit:
         return MappingProxyType(checked)
 
     def _choose(self) -> None:
-        """Fill in defaults, and refuse what has no effect: on the sphere, and of `init_std` beside Glorot's start."""
-        given = {name: getattr(self, name) for name in FREE if getattr(self, name) is not None}
+        """Fill in defaults; refuse what has no effect on the sphere."""
         if self.sphere:
-            given |= {name: getattr(self, name) for name in ("bias", "student_activation") if getattr(self, name)}
+            names = ("outgoing", "init", "init_std", "bias", "student_activation", "outputs")
+            given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
             given |= {name: "…" for name in ("mean", "covariance") if name in self.arrays}
             for name, value in given.items():
                 raise ValueError(
@@ -145,48 +142,10 @@ class Fit:
                     f"received sphere=True and {name}={value}. Leave {name} out."
                 )
             return
-        chosen = {**FREE, **given}
-        if chosen["outgoing"] not in ("trained", "fixed"):
+        if self.outgoing not in (None, "trained", "fixed"):
             raise ValueError(f"outgoing is 'trained' or 'fixed'; received {self.outgoing!r}.")
-        if chosen["init"] not in ("gaussian", "glorot"):
-            raise ValueError(f"init is 'gaussian' or 'glorot'; received {self.init!r}.")
-        if chosen["init"] == "glorot":
-            if self.init_std is not None:
-                raise ValueError(
-                    "Glorot's start has standard deviations of its own; "
-                    f"received init='glorot' and init_std={self.init_std}. Leave init_std out."
-                )
-            chosen["init_std"] = None
-        elif not 0 < float(chosen["init_std"]) < math.inf:
-            raise ValueError(f"init_std must be a positive number; received {self.init_std}.")
-        else:
-            chosen["init_std"] = float(chosen["init_std"])
-        self._set(**chosen)
-
-    def configuration(self) -> dict[str, Any]:
-        """The description in JSON types. Fields that are not used are left out, so that new ones change no key."""
-        told: dict[str, Any] = {"kind": self.kind}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name != "arrays" and value is not None and value is not False:
-                told[f.name] = list(value) if isinstance(value, tuple) else value
-        return told | array_fields(self.arrays)
-
-    @classmethod
-    def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> "Fit":
-        """The description of a configuration; `arrays` are those that it names."""
-        known = {f.name for f in fields(cls)} - {"arrays"}
-        told = {name: value for name, value in configuration.items() if name in known}
-        made = cls(**told, arrays=arrays or {})
-        if made.configuration() != dict(configuration):
-            raise ValueError(f"This is not the description of a fit that this version knows: {dict(configuration)}.")
-        return made
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fit) and self.configuration() == other.configuration()
-
-    def __hash__(self) -> int:
-        return hash((self.teacher, self.student, self.activation, self.dim))
+        self._set(outgoing=self.outgoing or "trained")
+        self._check_init()
 
     def make_teacher(self) -> Teacher:
         """The teacher that is described."""
@@ -194,7 +153,8 @@ class Fit:
             incoming, outgoing = self.arrays["teacher_incoming"], self.arrays["teacher_outgoing"]
             bias, offset = self.arrays.get("teacher_bias"), self.arrays.get("teacher_offset")
             return Teacher(incoming, outgoing, self.activation, bias, offset)
-        return Teacher.orthonormal(self.teacher, self.dim, self.activation)
+        k, m = self.teacher, self.outputs
+        return Teacher.orthonormal(k, self.dim, self.activation, np.eye(m)[np.arange(k) % m] if m else 1.0)
 
     def task(self) -> "Task":
         """The task that is described."""
@@ -211,60 +171,22 @@ class Fit:
             covariance=self.arrays.get("covariance"),
         )
 
-    def options(self) -> FlowOptions:
-        """How the flow is followed."""
-        chosen: dict[str, Any] = {"rtol": self.tolerance, "atol": self.tolerance}
-        if self.max_time is not None:
-            chosen["max_time"] = self.max_time
-        if self.times is not None:
-            chosen["snapshots"] = self.times
-        return FlowOptions(**chosen)
+    def headline(self) -> str:
+        outputs = f", {self.outputs} outputs" if self.outputs else ""
+        return f"[bold]{self.activation}[/], {self.teacher} teachers, {self.student} students, d = {self.dim}{outputs}"
 
-    def follow(
-        self,
-        seeds: list[int],
-        *,
-        watch: "Callable[[FitProgress], None] | None" = None,
-        seconds: float | None = None,
-        starts: Any = None,
-        jobs: int | None = None,
-    ) -> Iterator[Run]:
-        """Compute these seeds, yielding runs as they end; `OutOfTimeError` after `seconds`.
+    def sizes(self) -> str:
+        return f"{self.student:,} students, {self.teacher:,} teachers, {self.dim:,} dimensions"
 
-        `starts`: a batch of parameters to begin with, for a description with `begin`. `jobs`: see `understudy.fit`.
-        """
-        from understudy.fitting import fit_each
+    def advice(self, seeds: int) -> dict[str, float]:
+        """k d numbers for the teachers, 2 S n d for starts and ends, 2 P² for a Hessian in the span and its factors."""
+        dim = float(self.dim or 0)
+        size = self.student * (min(dim, self.student + self.teacher) + 1)
+        return {
+            "Use fewer teachers or students.": 2 * size**2,
+            "Use a smaller dim: beyond students + teachers it changes nothing but the start.": self.teacher * dim,
+            "Use fewer seeds at a time.": 2 * seeds * self.student * dim,
+        }
 
-        begun = time.monotonic()
-
-        def observe(progress: "FitProgress") -> None:
-            if watch is not None:
-                watch(progress)
-            if seconds is not None and time.monotonic() - begun > seconds:
-                raise OutOfTimeError
-
-        if (starts is None) != (self.begin is None):
-            raise ValueError("Runs that continue others begin at their ends: give starts together with begin.")
-        chosen: dict[str, Any] = {"init": starts} if starts is not None else {}
-        if starts is None and not self.sphere:
-            chosen = {"init": self.init, "init_std": FREE["init_std"] if self.init_std is None else self.init_std}
-        for _, run in fit_each(self.task(), seeds, **chosen, options=self.options(), watch=observe, jobs=jobs):
-            yield run
-
-    def to_runs(self, runs: list[Run]) -> Runs:
-        """Runs of this description, as an object that knows its task."""
-        return Runs(runs, self.task(), self.options().times, self.configuration())
-
-    def to_rows(self, runs: list[Run]) -> "xr.Dataset":
-        """Runs of this description as rows, with the arrays that were given."""
-        return self.to_runs(runs).to_dataset().assign(array_variables(self.arrays))
-
-    def rows(self, seeds: list[int], *, seconds: float | None = None) -> "xr.Dataset | None":
-        """Compute these seeds in this process, one row each; after `seconds` those that are finished, or None."""
-        finished: list[Run] = []
-        try:
-            for run in self.follow(seeds, seconds=seconds, jobs=1):
-                finished.append(run)
-        except OutOfTimeError:
-            pass
-        return self.to_rows(sorted(finished, key=lambda run: run.seed)) if finished else None
+    def start_options(self) -> "dict[str, object]":
+        return {} if self.sphere else super().start_options()

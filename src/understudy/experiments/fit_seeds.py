@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.experiments import collecting
 from understudy.experiments.collecting import CollectProgress, FailedSeeds, Place, collect_rows, in_background
 from understudy.experiments.description import OutOfTimeError
-from understudy.experiments.fit import Fit
+from understudy.experiments.flow_fit import FlowFit
 from understudy.results import Run, Runs
 from understudy.results.rows import SeedRows
 from understudy.store import Store
@@ -40,7 +40,7 @@ class FitOutcome:
 
 
 def collect_fit(
-    fit: Fit,
+    fit: FlowFit,
     seeds: Sequence[int],
     store: Store | None = None,
     *,
@@ -67,7 +67,7 @@ def collect_fit(
     return collector.outcome()
 
 
-def runs_of_rows(fit: Fit, rows: xr.Dataset | None) -> Runs:
+def runs_of_rows(fit: FlowFit, rows: xr.Dataset | None) -> Runs:
     """The runs in rows of this fit."""
     from understudy.results import from_dataset
 
@@ -78,7 +78,7 @@ def runs_of_rows(fit: Fit, rows: xr.Dataset | None) -> Runs:
 
 
 def _on_workers(
-    fit: Fit,
+    fit: FlowFit,
     seeds: Sequence[int],
     store: Store | None,
     place: Place,
@@ -92,7 +92,7 @@ def _on_workers(
 
 class _LocalCollector:
     def __init__(
-        self, fit: Fit, seeds: list[int], store: Store | None, progress: Callable[[CollectProgress], None] | None
+        self, fit: FlowFit, seeds: list[int], store: Store | None, progress: Callable[[CollectProgress], None] | None
     ):
         self.fit, self.seeds, self.progress = fit, seeds, progress
         self.keeper = None if store is None else SeedRows(store, fit.configuration(), fit.needed)

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from understudy.experiments.data_fit import describe_fit
 from understudy.experiments.description import arrays_in
-from understudy.experiments.fit import Fit
+from understudy.experiments.flow_fit import FlowFit
 from understudy.results import Runs, from_dataset
 from understudy.results.opening import FIT, open_results
 from understudy.store import read_result
@@ -29,17 +30,17 @@ def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `ope
     return open_results(path, task, _task_of)
 
 
-def open_fit(path: str | os.PathLike[str]) -> tuple[Fit, Runs]:
+def open_fit(path: str | os.PathLike[str]) -> tuple[FlowFit, Runs]:
     """The description in the file of a fit, and its runs; `ValueError` if it is something else."""
     dataset = read_result(path)
     configuration = json.loads(dataset.attrs["configuration"])
     if configuration.get("kind") != FIT or set(configuration) == {"kind"}:
         raise ValueError(f"{path} does not say what was fitted; give a file that `understudy fit --out` wrote.")
-    fit = Fit.of(configuration, arrays_in(dataset))
+    fit = describe_fit(configuration, arrays_in(dataset))
     return fit, from_dataset(dataset, fit.task())
 
 
 def _task_of(configuration: Mapping[str, Any], dataset: xr.Dataset) -> Task | None:
     if set(configuration) == {"kind"}:  # saved from Python: the task is not described
         return None
-    return Fit.of(configuration, arrays_in(dataset)).task()
+    return describe_fit(configuration, arrays_in(dataset)).task()

@@ -17,10 +17,11 @@ _NAMES = ("incoming", "outgoing", "bias", "offset", "activation")
 _ARCHIVE = {"W1": "incoming", "W2": "outgoing", "b1": "bias", "b2": "offset"}
 
 
-def parse_teacher(name: str, content: bytes) -> dict[str, Any]:
+def parse_teacher(name: str, content: bytes, outputs: int | None = None) -> dict[str, Any]:
     """Read a teacher from the name and the content of a file: arrays by name, and the activation if there is one.
 
-    `outgoing` is 1 for every neuron unless given. `ValueError` says what is wrong.
+    `outgoing` is 1 for every neuron unless the file has it; with several `outputs`, neuron j writes to output j mod
+    `outputs`. `ValueError` says what is wrong.
 
     >>> parse_teacher("teacher.json", b'{"incoming": [[1, 0], [0, 2]]}')["outgoing"].tolist()
     [1.0, 1.0]
@@ -32,7 +33,9 @@ def parse_teacher(name: str, content: bytes) -> dict[str, Any]:
     if teacher["incoming"].ndim != 2 or 0 in teacher["incoming"].shape:
         shape = teacher["incoming"].shape
         raise ValueError(f"incoming of {PurePath(name).name} must be a matrix (k, d); received shape {shape}.")
-    teacher.setdefault("outgoing", np.ones(len(teacher["incoming"])))
+    k = len(teacher["incoming"])
+    m = outputs or 1
+    teacher.setdefault("outgoing", np.eye(m)[np.arange(k) % m] if 1 < m <= k else np.ones(k))
     return {**teacher, **({"activation": str(found["activation"])} if "activation" in found else {})}
 
 

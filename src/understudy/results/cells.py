@@ -47,7 +47,7 @@ class Cells(Sequence[Runs]):
         for cell in self.summaries():
             points = cell["points"] or [{"count": 0, "label": "no runs", "kind": "minimum"}]
             for i, point in enumerate(points):
-                told = [cell[name] if i == 0 else "" for name in AXES[:4]]
+                told = ["" if i or cell[name] is None else cell[name] for name in AXES[:4]]
                 loss = "" if i or cell["best_loss"] is None else f"{cell['best_loss']:.9f}"
                 gradient = "" if i else f"≤ {cell['largest_gradient_norm']:.0e}"
                 rows.append([*map(str, told), describe_point(point), loss, gradient])

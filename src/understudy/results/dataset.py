@@ -69,6 +69,8 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
     if not len(runs):
         raise ValueError("There are no runs to make a dataset of.")
     data = _end_data(runs) | _flow_data(runs)
+    if all(run.held_out_loss is not None for run in runs):
+        data["held_out_loss"] = ("seed", [run.held_out_loss for run in runs])
     task, flow_task = runs.task, runs[0].flow_task
     if flow_task is not None:
         data |= _described(flow_task, data["final"][1], data["snapshot"][1])
@@ -222,7 +224,14 @@ def _run(data: xr.Dataset, i: int, parameters: Any, flow_task: Task | None) -> R
     )
     explained = from_record(Structure, json.loads(str(row["structure"])))
     return Run(
-        int(data["seed"].values[i]), parameters, float(row["loss"]), certificate, explained, trajectory, flow_task
+        int(data["seed"].values[i]),
+        parameters,
+        float(row["loss"]),
+        certificate,
+        explained,
+        trajectory,
+        flow_task,
+        float(data["held_out_loss"].values[i]) if "held_out_loss" in data else None,
     )
 
 

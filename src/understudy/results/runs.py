@@ -27,7 +27,8 @@ class Run:
 
     `parameters` are those of the task (in its full dimension); `trajectory` is the flow's own record in flat vectors of
     `flow_task`, the task the flow was followed in (reduced to the span of teachers and students where that is smaller).
-    `flow_task` is None for a stored run whose task is not known, see `understudy.open`.
+    `flow_task` is None for a stored run whose task is not known, see `understudy.open`. `held_out_loss` is the mean cost
+    on data that were not trained on, for fits to data that hold some out.
     """
 
     seed: int
@@ -37,6 +38,7 @@ class Run:
     structure: Structure
     trajectory: Trajectory = field(repr=False)
     flow_task: Any = field(repr=False)
+    held_out_loss: float | None = None
 
     @property
     def flow_time(self) -> float:
@@ -49,6 +51,7 @@ class Run:
         return {
             "seed": self.seed,
             "loss": float(self.loss),
+            **({} if self.held_out_loss is None else {"held_out_loss": float(self.held_out_loss)}),
             "gradient_norm": float(c.gradient_norm),
             "least_eigenvalue": float(c.least_eigenvalue),
             "index": int(c.index),

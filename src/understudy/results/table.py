@@ -14,6 +14,7 @@ from understudy.results.runs import Runs
 if TYPE_CHECKING:
     import pandas as pd
 
+HELD_OUT = "held out: mean cost on rows that were not trained on, of the run with the least loss."
 LEGEND = "least λ: least Hessian eigenvalue; |∇L|: largest gradient norm; time: median flow time."
 
 
@@ -32,6 +33,7 @@ class Line:
     flat_dimension: int
     first: int
     rows: tuple[int, ...]
+    held_out_loss: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -58,6 +60,7 @@ def summarise_runs(runs: Runs) -> list[Line]:
                 flat_dimension=int(certificates[0].flat_dimension),
                 first=group.members[0],
                 rows=tuple(group.members),
+                held_out_loss=min(members, key=lambda run: run.loss).held_out_loss,
             )
         )
     return lines
@@ -66,7 +69,9 @@ def summarise_runs(runs: Runs) -> list[Line]:
 def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of the table; the first two columns are text, the others numbers."""
     theory = any(line.predicted_loss is not None for line in lines)
-    heads = ["verdict", "label", "runs", "loss", *(["- theory"] if theory else []), "least λ", "|∇L|", "time"]
+    held_out = any(line.held_out_loss is not None for line in lines)
+    more = [*(["held out"] if held_out else []), *(["- theory"] if theory else [])]
+    heads = ["verdict", "label", "runs", "loss", *more, "least λ", "|∇L|", "time"]
     rows = []
     for line in lines:
         gap = "" if line.predicted_loss is None else f"{line.loss - line.predicted_loss:.0e}"
@@ -76,6 +81,7 @@ def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
                 line.label,
                 str(line.count),
                 f"{line.loss:.9f}",
+                *(["" if line.held_out_loss is None else f"{line.held_out_loss:.6g}"] if held_out else []),
                 *([gap] if theory else []),
                 f"{line.least_eigenvalue:.1e}",
                 f"{line.gradient_norm:.0e}",

@@ -1,0 +1,166 @@
+"""A point from a file, and the task it is a point of: for `understudy certify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.commands.describing import read_activation, read_data_options
+
+if TYPE_CHECKING:
+    from understudy.networks import Deep, Teacher, TwoLayer
+    from understudy.tasks.task import Task
+
+OF_TEACHER = ("dim", "student_activation", "mean", "covariance", "sphere")
+OF_DATA = ("target", "cost", "penalty", "held_out")
+
+
+def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
+    """The task that the options describe, and the parameters of the point; `ValueError` says what is wrong."""
+    given = {name: value for name, value in chosen.items() if value is not None and value is not False}
+    if "teacher" in given and "data" in given:
+        raise ValueError("Give --teacher or --data, not both.")
+    activation = read_activation(given.pop("activation", "erf"))
+    for name in (*(OF_DATA if "data" not in given else ()), *(OF_TEACHER if "teacher" not in given else ())):
+        if name in given:
+            raise ValueError(f"--{name.replace('_', '-')} goes with --{'data' if name in OF_DATA else 'teacher'}.")
+    if file.suffix == ".nc":
+        if "teacher" in given or "data" in given:
+            raise ValueError(f"{file} says what was fitted; leave --teacher and --data out.")
+        return _stored(file, given.get("seed"))
+    if "seed" in given:
+        raise ValueError(f"--seed chooses a run of a stored fit (.nc); {file} holds one point.")
+    point = read_point(file)
+    if "data" in given:
+        return _of_data(point, activation, given)
+    if "teacher" in given:
+        return _of_teacher(file, point, activation, given)
+    raise ValueError("Say what the point is to minimise: give --teacher K, --teacher FILE or --data FILE.")
+
+
+def read_point(file: Path) -> TwoLayer | Deep:
+    """A network from .json or .npz: incoming, outgoing, bias and offset; or the W1, b1, W2, … of an archive."""
+    import numpy as np
+
+    from understudy.network_files import read_network
+    from understudy.networks import TwoLayer
+    from understudy.networks.teacher_files import read_bytes
+
+    content = read_bytes(file, "the point")
+    try:
+        if file.suffix == ".npz":
+            with np.load(file, allow_pickle=False) as arrays:
+                named = {name: arrays[name] for name in arrays.files}
+        else:
+            named = json.loads(content)
+        if "W1" in named:
+            return read_network(file).network
+        parts = {
+            name: np.asarray(named[name], float) for name in ("incoming", "outgoing", "bias", "offset") if name in named
+        }
+        incoming = parts.pop("incoming")
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
+        raise ValueError(
+            f"A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, bias "
+            f"(n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."
+        ) from None
+    if incoming.ndim != 2 or not len(incoming):
+        raise ValueError(f"The incoming weights in {file} form a matrix (n, d); received shape {incoming.shape}.")
+    outgoing = parts.setdefault("outgoing", np.ones(len(incoming)))
+    expected = {
+        "outgoing": (len(incoming), *outgoing.shape[1:]),
+        "bias": (len(incoming),),
+        "offset": outgoing.shape[1:],
+    }
+    for name, array in parts.items():
+        if array.shape != expected[name] or not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"{name} in {file} must be finite numbers of shape {expected[name]}; received shape {array.shape}."
+            )
+    return TwoLayer(incoming, **parts)
+
+
+def _stored(file: Path, seed: int | None) -> tuple[Task, Any]:
+    from understudy.experiments.opening import open_fit
+
+    try:
+        fit, runs = open_fit(file)
+    except OSError as error:
+        raise ValueError(str(error)) from None
+    found = [run for run in runs if (run.loss == run.loss if seed is None else run.seed == seed)]
+    if not found:
+        raise ValueError(f"{file} has the seeds {', '.join(map(str, runs.seeds))}; received --seed {seed}.")
+    return fit.task(), min(found, key=lambda run: run.loss).parameters
+
+
+def _of_teacher(file: Path, point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> tuple[Task, Any]:
+    import numpy as np
+
+    from understudy.commands.sources import read_inputs
+    from understudy.networks import TwoLayer
+    from understudy.tasks import Population, Sphere
+
+    if not isinstance(point, TwoLayer):
+        point = _two_layers(file, point)
+    teacher = _teacher(given["teacher"], activation, given.get("dim", point.dim))
+    if given.get("sphere"):
+        return Sphere(teacher, point.width), point
+    biased = point.bias is not None or point.offset is not None
+    if biased:
+        bias = np.zeros(point.width) if point.bias is None else point.bias
+        point = TwoLayer(
+            point.incoming,
+            point.outgoing,
+            bias,
+            np.zeros(point.outgoing.shape[1:]) if point.offset is None else point.offset,
+        )
+    inputs = read_inputs(given.get("mean"), given.get("covariance"))
+    sigma = given.get("student_activation")
+    task = Population(
+        teacher,
+        point.width,
+        activation=None if sigma is None else read_activation(sigma),
+        bias="trained" if biased else "none",
+        **inputs,
+    )
+    return task, point
+
+
+def _two_layers(file: Path, network: Deep) -> TwoLayer:
+    """A network of two layers with biases in the form that population losses use."""
+    from understudy.networks import TwoLayer
+
+    if len(network.weights) != 2:
+        raise ValueError(
+            f"{file} holds a network of {len(network.weights)} layers; with --teacher a point has two. Give --data FILE."
+        )
+    (incoming, last), (bias, offset) = network.weights, network.biases
+    single = len(last) == 1
+    return TwoLayer(incoming, last[0] if single else last.T, bias, offset[0] if single else offset)
+
+
+def _of_data(point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> tuple[Task, Any]:
+    from understudy.commands.layers import make_problem
+    from understudy.networks import TwoLayer
+    from understudy.tasks import Empirical
+
+    arrays = read_data_options(Path(given["data"]), given.get("target"), given.get("held_out", "0"))
+    x, y, cost = arrays["inputs"], arrays["targets"], given.get("cost", "squared")
+    inputs = point.dim if isinstance(point, TwoLayer) else point.weights[0].shape[1]
+    if x.shape[1] != inputs:
+        raise ValueError(
+            f"The network has {inputs} inputs; the data in {given['data']} have {x.shape[1]} columns of inputs."
+        )
+    if "penalty" in given:
+        return make_problem(point, x, y, given["penalty"], 1.0, activation, cost)
+    return Empirical(point, x, y, activation=activation, cost=cost), point
+
+
+def _teacher(text: str, activation: str, dim: int) -> Teacher:
+    """Orthonormal teachers by number, or those in a file."""
+    from understudy.commands.sources import read_teacher
+
+    if text.isdigit():
+        return read_teacher(activation, int(text), dim, None, None)
+    return read_teacher(activation, 0, None, None, Path(text))
