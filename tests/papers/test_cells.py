@@ -3,6 +3,7 @@
 import pytest
 import xarray as xr
 
+from understudy.experiments.collecting import Place
 from understudy.papers import Progress
 from understudy.papers.cells import cells_in, compute
 
@@ -41,3 +42,17 @@ def test_kept_cells_are_not_computed_again(tmp_path):
 def test_a_failing_cell_is_told(tmp_path):
     with cells_in(tmp_path), pytest.raises(RuntimeError, match=r"1 of 2 cells failed.*a negative cell"):
         compute(square, [{"x": -1}, {"x": 2}], Progress(), keep=True)
+
+
+def test_cells_go_to_the_cluster_that_is_named(tmp_path):
+    """Also without `keep`; what is finished is kept, so that the next run needs no cluster."""
+    from distributed import LocalCluster
+
+    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with LocalCluster(protocol="tcp", **local) as c, cells_in(tmp_path, Place(cluster=c.scheduler_address)):
+        assert squares(compute(square, CELLS, Progress(), keep=False)) == [9, 1, 4]
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.nc")}
+    assert len(before) == 3
+    with cells_in(tmp_path):
+        assert squares(compute(square, CELLS, Progress(), keep=True)) == [9, 1, 4]
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.nc")} == before

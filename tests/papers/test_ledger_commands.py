@@ -142,3 +142,49 @@ def test_missing_data_are_not_yet_and_named(target, place, tmp_path, monkeypatch
     assert "… not yet" in done.stdout
     for part in (f"{target}: not yet, data are missing.", "UNDERSTUDY_DATA", place or ""):
         assert part in done.stderr
+
+
+def test_other_settings_are_used_and_their_cost_is_told(toy, run_command, tmp_path):
+    ledger = ("--results", str(tmp_path / "ledger"))
+    reproduce("toy", out=tmp_path / "out", record=True, results=tmp_path / "ledger")
+    done = run_command(
+        "reproduce", "toy/basel", "--set", "terms=200", "--json", "--out", str(tmp_path / "out"), *ledger
+    )
+    (row,) = json.loads(done.stdout)["claims"]
+    assert row["settings"] == {"terms": 200}
+    assert row["check"][1]["measured"] == 200
+    told = run_command("reproduce", "toy/basel", "--cost", *ledger)
+    assert "toy/basel: about" in told.stdout
+    assert toy.calls["basel"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--set", "terms"), "name=value"),
+        (("--set", "term=3"), "it has: terms"),
+        (("--set", "terms=0.5"), "Give the same type"),
+        (("--cluster", "tcp://127.0.0.1:9", "--scheduler-file", "s.json"), "not both"),
+        (("--scheduler-file", "nowhere.json"), "There is no scheduler file"),
+    ],
+)
+def test_bad_settings_and_places_are_refused(toy, run_command, tmp_path, words, message):
+    done = run_command("reproduce", "toy/basel", *words, "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert not toy.calls
+
+
+def test_a_run_is_compared_with_the_ledger(toy, run_command, tmp_path):
+    common = ("--results", str(tmp_path / "ledger"), "--out", str(tmp_path / "out"), "--compare")
+    none = run_command("reproduce", "toy/basel", *common)
+    assert "no result at quick scale" in none.output
+    reproduce("toy", "basel", out=tmp_path / "out", record=True, results=tmp_path / "ledger")
+    assert "toy/basel: agrees with the ledger" in run_command("reproduce", "toy/basel", *common).output
+    path = tmp_path / "ledger" / "toy.json"
+    stored = json.loads(path.read_text())
+    stored["claims"][0]["results"]["quick"]["checks"][0]["measured"] = 1.64
+    path.write_text(json.dumps(stored))
+    changed = run_command("reproduce", "toy/basel", *common)
+    assert changed.exit_code == 1
+    assert "was 1.64, is 1.634" in changed.output

@@ -33,11 +33,21 @@ def reproduce(
     results: Annotated[
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
     ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Another value of a setting: seeds=32, or channels=[64,64].")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
+    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
+    cost: Annotated[bool, typer.Option("--cost", help="Only say how long it would take.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare every check with the ledger's; exit code 1 if one differs.")
+    ] = False,
 ) -> None:
     """Measure the claims of a paper, set the numbers beside the paper's, and write figures and a page.
 
     What is finished is kept in --out and not measured again. A claim whose data are not on this machine stays "not
-    yet". Exit code: 0; 1 if a claim differs or failed; 2 for bad input.
+    yet". With --cluster the parts of long computations (seeds, cells) run on its workers, one task each. Exit code: 0;
+    1 if a claim differs or failed; 2 for bad input.
 
     Example: `understudy reproduce copy-average/one-neuron --out results/papers`
     """
@@ -49,13 +59,18 @@ def reproduce(
     from understudy.papers.runner import reproduce as reproduce_paper
     from understudy.processes import job_count, use_jobs
 
+    changes = _settings(settings or [])
     try:
         job_count(jobs)
         wanted = _targets(target, every)
+        if cost:
+            _print_costs(wanted, full, changes, results)
+            return
     except UnknownNameError as error:
         fail(str(error))
     except ValueError as error:
         fail(translate(error, {"jobs": "--jobs"}))
+    place = _place(cluster, scheduler_file)
     check_out(out)
     screen = _Screen(Console(stderr=True))
     runs: list[Run] = []
@@ -72,8 +87,12 @@ def reproduce(
                         record=record,
                         results=results,
                         progress=screen.show,
+                        settings=changes,
+                        place=place,
                     )
                 )
+        except (UnknownNameError, ConnectionError) as error:
+            fail(str(error))
         except BadRecordError as error:
             fail(str(error))
         except OSError as error:
@@ -97,7 +116,75 @@ def reproduce(
         _print_json(runs, pages)
     else:
         _print_tables(Console(), runs, pages)
-    raise typer.Exit(0 if all(run.ok for run in runs) else 1)
+    same = not compare or _compare(runs, results)
+    raise typer.Exit(0 if same and all(run.ok for run in runs) else 1)
+
+
+def _settings(given: list[str]) -> dict[str, Any]:
+    """`name=value` as a dictionary; values are JSON."""
+    found: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            equals = ""
+        if not (equals and name.strip()):
+            fail(f"--set takes name=value with a JSON value; received {item!r}. Try --set seeds=32.")
+    return found
+
+
+def _place(cluster: str | None, scheduler_file: Path | None) -> Any:
+    """The cluster to compute on; None for this machine."""
+    from understudy.experiments.collecting import Place
+
+    if cluster is None and scheduler_file is None:
+        return None
+    try:
+        place = Place(cluster, scheduler_file)
+    except ValueError as error:
+        fail(str(error))
+    if scheduler_file is not None and not scheduler_file.is_file():
+        fail(f"There is no scheduler file {scheduler_file}; start one with `dask scheduler --scheduler-file`.")
+    return place
+
+
+def _print_costs(
+    wanted: list[tuple[str, str | None]], full: bool, changes: dict[str, Any], results: Path | None
+) -> None:
+    """Print how long each claim takes on this machine, judged by the ledger's times."""
+    from understudy.papers.registry import find_claims
+    from understudy.papers.runner import changed, expected_seconds
+    from understudy.papers.values import duration
+
+    for paper, claim in wanted:
+        claims = changed(find_claims(paper, claim), "full" if full else "quick", changes)
+        for name, seconds in expected_seconds(claims, "full" if full else "quick", results).items():
+            told = "never measured at this scale" if seconds is None else f"about {duration(seconds)} on two cores"
+            typer.echo(f"{paper}/{name}: {told}")
+
+
+def _compare(runs: "list[Run]", results: Path | None) -> bool:
+    """Print where checks are not those of the ledger; whether all agree."""
+    from understudy.papers.agreement import disagreements
+    from understudy.papers.ledger import entries
+
+    agree = True
+    for run in runs:
+        recorded = {entry.id: entry.results.get(run.scale) for entry in entries(run.paper, results)}
+        for name, result in run.results.items():
+            known = recorded.get(name)
+            if known is None:
+                typer.echo(f"{run.paper}/{name}: the ledger has no result at {run.scale} scale to compare with")
+                continue
+            if result.status == "not yet":
+                continue
+            lines = disagreements(known, result)
+            agree = agree and not lines
+            typer.echo(f"{run.paper}/{name}: {'agrees with the ledger' if not lines else 'is not as in the ledger'}")
+            for line in lines:
+                typer.echo(f"  {line}")
+    return agree
 
 
 def _reason(result: "Result") -> str:

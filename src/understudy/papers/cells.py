@@ -1,4 +1,5 @@
-"""Cells: the parts of a long computation, each kept as soon as it is done, so that an interrupted claim goes on where it was."""
+"""Cells: the parts of a long computation, here or on a cluster. Each is kept as soon as it is done, so that an
+interrupted claim goes on where it was."""
 
 from __future__ import annotations
 
@@ -14,19 +15,27 @@ from understudy.papers.provenance import code_key
 if TYPE_CHECKING:
     import xarray as xr
 
+    from understudy.experiments.collecting import Place
     from understudy.store import Store
 
 _directory: ContextVar[Path | None] = ContextVar("directory", default=None)
+_place: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
 @contextmanager
-def cells_in(directory: Path) -> Iterator[None]:
-    """Inside, claims keep their cells in this directory; without it, nowhere."""
-    token = _directory.set(directory)
+def cells_in(directory: Path, place: Place | None = None) -> Iterator[None]:
+    """Inside, claims keep their cells in this directory, and compute them on the cluster that `place` names."""
+    tokens = _directory.set(directory), _place.set(place)
     try:
         yield
     finally:
-        _directory.reset(token)
+        _directory.reset(tokens[0])
+        _place.reset(tokens[1])
+
+
+def remote_place() -> Place | None:
+    """The cluster that the running claim computes its cells on; None for this machine."""
+    return _place.get()
 
 
 def cell_store(function: Callable[..., Any]) -> Store | None:
@@ -48,14 +57,15 @@ def compute(
     """The results of all cells, in order; `until`: the share of the claim's progress at their end.
 
     `keep`: computed on all cores, each stored as soon as it is done, and those that are stored skipped. Otherwise, or
-    without a place to keep them, they are computed here, one after another.
+    without a place to keep them, they are computed here, one after another. A cluster is used whether `keep` or not.
     """
     from understudy.sweeps import run
 
     def tell(done: int, total: int) -> None:
         progress(until * done / max(total, 1), f"{done} of {total} cells")
 
-    store = cell_store(function) if keep else None
+    place = remote_place()
+    store = cell_store(function) if keep or place is not None else None
     if store is None:
         results = []
         for i, cell in enumerate(cells):
@@ -63,7 +73,14 @@ def compute(
             results.append(function(dict(cell)))
         tell(len(cells), len(cells))
         return results
-    outcome = run(function, cells, store, progress=lambda p: tell(p.done + p.skipped + p.failed, p.total))
+    outcome = run(
+        function,
+        cells,
+        store,
+        cluster=place.cluster if place else None,
+        scheduler_file=place.scheduler_file if place else None,
+        progress=lambda p: tell(p.done + p.skipped + p.failed, p.total),
+    )
     if outcome.failed:
         raise RuntimeError(
             f"{len(outcome.failed)} of {len(cells)} cells failed; the first: {outcome.failed[0]}. Run it again to "

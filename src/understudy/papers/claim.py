@@ -1,8 +1,9 @@
 """A claim of a paper: what it says, where, its value, and the function that measures ours."""
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from understudy.papers.measurement import Measurement
@@ -83,12 +84,14 @@ class Claim(Statement):
     - `measure`: `measure(settings, progress)` computes and compares; it sees only `quick` or `full`.
     - `figure`: `figure(measurement, figure)` draws on an empty Matplotlib figure, from what was stored: `measured` as
       JSON gives it back, `data` as NumPy arrays.
+    - `cost`: how the time of a run grows with the settings, up to a factor; without it, with seeds times epochs.
     """
 
     quick: Settings
     full: Settings
     measure: Callable[[Settings, Progress], Measurement] = field(repr=False)
     figure: "Callable[[Measurement, Figure], None] | None" = field(default=None, repr=False)
+    cost: Callable[[Settings], float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,3 +103,52 @@ class Claim(Statement):
     def settings(self, scale: Scale) -> Settings:
         """The settings of that scale."""
         return self.full if scale == "full" else self.quick
+
+    def relative_cost(self, settings: Settings, than: Settings) -> float:
+        """How many times longer a run with these settings takes than one with those."""
+        grows = self.cost or _seeds_and_epochs
+        return grows(settings) / grows(than)
+
+    def with_settings(self, scale: Scale, changes: Settings) -> "Claim":
+        """The same claim with some settings of that scale changed; a name with a dot reaches into a group of settings.
+
+        Raises `ValueError` for a setting that the claim does not have, and for a value of another type.
+        """
+        settings = copy.deepcopy(dict(self.settings(scale)))
+        for path, value in changes.items():
+            *groups, name = path.split(".")
+            place: Any = settings
+            for group in groups:
+                place = place.get(group) if isinstance(place, dict) else None
+            if not isinstance(place, dict) or name not in place:
+                known = ", ".join(_names(settings))
+                raise ValueError(f"{self.paper}/{self.id} has no setting {path!r} at {scale} scale; it has: {known}")
+            if not _alike(place[name], value):
+                raise ValueError(
+                    f"{self.paper}/{self.id}: {path} is like {place[name]!r}; received {value!r}. Give the same type."
+                )
+            place[name] = value
+        return replace(self, full=settings) if scale == "full" else replace(self, quick=settings)
+
+
+def _seeds_and_epochs(settings: Settings) -> float:
+    return float(settings.get("seeds", 1)) * float(settings.get("epochs", 1))
+
+
+def _names(settings: Any, before: str = "") -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _names(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
+
+
+def _alike(old: Any, new: Any) -> bool:
+    """Whether the new value can stand for the old one: numbers for numbers, lists for lists."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return isinstance(old, bool) and isinstance(new, bool)
+    if isinstance(old, int):
+        return isinstance(new, int) and (new >= 1 or old < 1)
+    if isinstance(old, float):
+        return isinstance(new, int | float)
+    return type(old) is type(new)

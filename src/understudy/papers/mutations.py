@@ -133,6 +133,30 @@ def failing(check: Check) -> str:
     return f"{verb} {'above' if above else 'below'} {text(high if kind == 'at most' else low)}"
 
 
+def stored_numbers(check: Check) -> list[float]:
+    """The numbers of ours that a check keeps; of a long array its largest deviation."""
+    found = check.measured
+    if isinstance(found, str) and DEVIATION in found:
+        return [float(found.partition(DEVIATION)[2])]
+    return list(_numbers(found))
+
+
+def distance(check: Check) -> float:
+    """How far the value is from where the check comes out the other way; zero where that cannot be read.
+
+    >>> distance(Check("norm", "≤ 1", 0.25, None, True))
+    0.75
+    """
+    kind, values = rule(check), stored_numbers(check)
+    if kind == "close":
+        size, _, relative = str(check.tolerance).partition(" ")
+        summarised = isinstance(check.measured, str)
+        scale = max((abs(x) for x in _numbers(check.paper)), default=0.0) if relative and not summarised else 1.0
+        return float(size) * scale
+    low, high = _interval(kind, _bound(kind, check.paper))
+    return min(min(abs(x - low), abs(x - high)) for x in values)
+
+
 def _bound(kind: Rule, paper: Json) -> Json:
     """The value to compare with: a bound, two of them, or the paper's value itself."""
     if kind == "at most" or kind == "at least":

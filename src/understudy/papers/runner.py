@@ -7,17 +7,20 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from understudy.data.errors import MissingDataError
 from understudy.papers import ledger
 from understudy.papers.cells import cells_in
-from understudy.papers.claim import Claim, Progress, Scale
+from understudy.papers.claim import Claim, Progress, Scale, Settings
 from understudy.papers.figures import draw
 from understudy.papers.measurement import UNMEASURED, Measurement
 from understudy.papers.registry import UnknownNameError, claims_of, find_claims
 from understudy.papers.result import Result
 from understudy.papers.workspace import Workspace
+
+if TYPE_CHECKING:
+    from understudy.experiments.collecting import Place
 
 Stage: TypeAlias = Literal["start", "running", "finished", "kept"]
 DEFAULT_OUT = Path("results") / "papers"
@@ -74,6 +77,8 @@ def reproduce(
     record: bool = False,
     results: Path | None = None,
     progress: Callable[[Event], None] | None = None,
+    settings: Settings | None = None,
+    place: "Place | None" = None,
 ) -> Run:
     """Measure a paper's claims, or one of them, and write figures and a page.
 
@@ -91,6 +96,8 @@ def reproduce(
         record: enter the results in the ledger, too.
         results: the ledger's directory; the packaged one without it.
         progress: called with an `Event` at each step.
+        settings: other values of some settings, such as ``{"seeds": 32}``, for the claims that have them.
+        place: a cluster for the parts of long computations (`understudy.experiments.collecting.Place`).
     """
     from understudy.papers.report import write_page
 
@@ -98,6 +105,7 @@ def reproduce(
     if not chosen:
         raise UnknownNameError(f"The paper {paper!r} has no claims yet: there is nothing to reproduce.")
     scale: Scale = "full" if full else "quick"
+    chosen = changed(chosen, scale, settings or {})
     workspace = Workspace(Path(DEFAULT_OUT if out is None else out), paper)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     run = Run(paper, scale, workspace.page)
@@ -113,7 +121,7 @@ def reproduce(
                 result, data = kept[current.id]
             else:
                 clock.tell("start")
-                with cells_in(workspace.cells):
+                with cells_in(workspace.cells, place):
                     result, data = _measure(current, scale, Progress(clock.running))
                 result, data = _keep(workspace, current, result, data)
             run.results[current.id] = result
@@ -127,8 +135,29 @@ def reproduce(
             clock.tell("kept" if current.id in kept else "finished", 1.0, result=result)
     finally:
         run.seconds = clock.elapsed
-        write_page(workspace, claims_of(paper), scale, run.figure_errors)
+        at_page = {c.id: c for c in (*claims_of(paper), *chosen)}
+        write_page(workspace, tuple(at_page.values()), scale, run.figure_errors)
     return run
+
+
+def changed(claims: Sequence[Claim], scale: Scale, settings: Settings) -> tuple[Claim, ...]:
+    """The claims with other settings, each with those that it has; an error if none has one of them."""
+    if not settings:
+        return tuple(claims)
+    found: list[Claim] = []
+    used: set[str] = set()
+    errors: list[str] = []
+    for claim in claims:
+        for name, value in settings.items():
+            try:
+                claim = claim.with_settings(scale, {name: value})
+                used.add(name)
+            except ValueError as error:
+                errors.append(str(error))
+        found.append(claim)
+    if set(settings) - used:
+        raise UnknownNameError(errors[0])
+    return tuple(found)
 
 
 def time_left(coming: Sequence[float | None], running: tuple[float | None, float, float] | None) -> TimeLeft:
@@ -197,6 +226,8 @@ def _measure(claim: Claim, scale: Scale, progress: Progress) -> tuple[Result, di
         if not isinstance(measurement, Measurement):
             raise TypeError(f"measure must return a Measurement; received {type(measurement).__name__}")
         return Result.of(claim, scale, measurement, time.perf_counter() - since), dict(measurement.data)
+    except ConnectionError:  # no cluster at that address: the user's to mend, not the claim's
+        raise
     except MissingDataError as error:
         return Result.of_failure(claim, scale, str(error), time.perf_counter() - since, "not yet"), {}
     except Exception:
@@ -225,14 +256,21 @@ def _finished(workspace: Workspace, claim: Claim, scale: Scale) -> tuple[Result,
 def _expected_seconds(
     claims: Sequence[Claim], scale: Scale, workspace: Workspace, results: Path | None
 ) -> dict[str, float | None]:
-    """How long each claim took before: here, or else as the ledger says."""
-    recorded = {
-        entry.id: entry.results[scale].seconds
-        for entry in ledger.entries(claims[0].paper, results)
-        if scale in entry.results
-    }
+    """How long each claim took before with these settings: here, or else as the ledger lets one expect."""
     here = {claim.id: workspace.seconds(claim, scale) for claim in claims}
-    return {name: recorded.get(name) if seconds is None else seconds for name, seconds in here.items()}
+    recorded = expected_seconds(claims, scale, results)
+    return {name: recorded[name] if seconds is None else seconds for name, seconds in here.items()}
+
+
+def expected_seconds(claims: Sequence[Claim], scale: Scale, results: Path | None = None) -> dict[str, float | None]:
+    """How long each claim takes, from the ledger's time at that scale and how the cost grows with the settings."""
+    found: dict[str, float | None] = {claim.id: None for claim in claims}
+    recorded = {entry.id: entry.results.get(scale) for entry in ledger.entries(claims[0].paper, results)}
+    for claim in claims:
+        before = recorded.get(claim.id)
+        if before is not None and isinstance(before.settings, dict):
+            found[claim.id] = before.seconds * claim.relative_cost(claim.settings(scale), before.settings)
+    return found
 
 
 def _drop_figures(workspace: Workspace, claim: Claim, scale: Scale) -> None:

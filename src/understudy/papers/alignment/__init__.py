@@ -12,6 +12,7 @@ from understudy.papers.alignment import (
     shapes,
     turning,
     two_layer,
+    untrained,
 )
 
 CLAIMS = (
@@ -30,4 +31,5 @@ CLAIMS = (
     cifar.CLAIM,
     turning.BOTH_LAYERS,
     turning.NEAR_OPPOSITE,
+    untrained.CLAIM,
 )

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_least
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 
 def _images(settings: Settings) -> tuple[Any, ...]:
     """Training and test images, averaged down to the size asked for and standardised, and labels."""
-    from understudy.data.cifar import cifar10_part
+    from understudy.data.cifar import cifar10
+    from understudy.data.errors import MissingDataError
 
-    data = cifar10_part()
+    data = cifar10()
     size = settings["size"]
     factor = 32 // size
     found = []
     for x, count in ((data.x_train, settings["samples"]), (data.x_test, settings["tested"])):
+        if len(x) < count:
+            raise MissingDataError(
+                f"The claim asks for {count:,} images, and {data.place} has {len(x):,}. Use a whole copy of CIFAR-10 "
+                "(five training batches), or fewer samples."
+            )
         part = x[:count].astype(float) / 255
         found.append(part.reshape(count, size, factor, size, factor, 3).mean(axis=(2, 4)))
     mean, spread = found[0].mean(axis=(0, 1, 2)), found[0].std(axis=(0, 1, 2))
@@ -30,9 +43,7 @@ def _images(settings: Settings) -> tuple[Any, ...]:
     )
 
 
-def _teacher(
-    settings: Settings, x: Any, y: Any, test: Any, labels: Any, progress: Progress
-) -> tuple[Any, dict[str, float]]:
+def _teacher(settings: Settings, x: Any, y: Any, test: Any, labels: Any) -> tuple[Any, dict[str, float]]:
     """Trained on the labels, pruned to its strongest channels, trained on, and its outputs standardised on the training images."""
     import jax.numpy as jnp
     import numpy as np
@@ -43,11 +54,10 @@ def _teacher(
     from understudy.papers.alignment.channels import prune_channels
     from understudy.papers.alignment.costs import cross_entropy
 
-    def fit(network: Any, epochs: int, low: float, high: float) -> Any:
+    def fit(network: Any, epochs: int) -> Any:
         trainer = Trainer(cross_entropy, adam(settings["teacher_rate"]), x, y, [0], batch=settings["batch"])
         training = trainer.begin([network])
-        for epoch in range(epochs):
-            progress(low + (high - low) * epoch / epochs, "teacher")
+        for _ in range(epochs):
             training, _ = trainer.advance(training)
         return _first(training.parameters)
 
@@ -55,13 +65,10 @@ def _teacher(
         return float(np.mean(np.argmax(_outputs(network, test), axis=1) == labels))
 
     whole = fit(
-        Convolutional.start(settings["channels"], 10, size=settings["size"], seed=0),
-        settings["teacher_epochs"],
-        0.0,
-        0.2,
+        Convolutional.start(settings["channels"], 10, size=settings["size"], seed=0), settings["teacher_epochs"]
     )
     pruned, _ = prune_channels(whole, settings["pruned"])
-    teacher = fit(pruned, settings["tuning_epochs"], 0.2, 0.25)
+    teacher = fit(pruned, settings["tuning_epochs"])
     outputs = _outputs(teacher, x)
     spread = jnp.asarray(outputs.std(axis=0))
     scaled = Convolutional(
@@ -105,44 +112,69 @@ def _correlations(student: Any, teacher: Any, images: Any) -> list[float]:
     return [Alignment(np.asarray(correlate(t, s))).mean for t, s in zip(flat(teacher), flat(student), strict=True)]
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
-    import jax
+@lru_cache(maxsize=1)
+def _problem(told: str) -> tuple[Any, Any, Any, Any, dict[str, float]]:
+    """Images to train on and to test with, the pruned teacher, its outputs and accuracies, for settings as JSON."""
+    settings = json.loads(told)
+    x, y, test, labels = _images(settings)
+    teacher, accuracies = _teacher(settings, x, y, test, labels)
+    return x, test, teacher, _outputs(teacher, x), accuracies
+
+
+def student_cell(cell: Mapping[str, Any]) -> xr.Dataset:
+    """Train one student of one width: correlations by layer before and after, test loss, the teacher's accuracies.
+
+    The teacher is trained anew once per process: with the same settings it is the same everywhere.
+    """
     import jax.numpy as jnp
     import numpy as np
+    import xarray as xr
 
     from understudy.dynamics.optimizers import adam
     from understudy.dynamics.sgd import Trainer
     from understudy.networks.convolutional import Convolutional
     from understudy.papers.alignment.costs import squared_error
 
-    x, y, test, labels = _images(settings)
-    teacher, told = _teacher(settings, x, y, test, labels, progress)
-    held_out = jnp.asarray(test)
-    wanted, truth = _outputs(teacher, x), _outputs(teacher, test)
-    kept = [k.shape[3] for k in teacher.kernels]
-    seeds = list(range(settings["seeds"]))
-    rho, begun, losses = [], [], []
-    for turn, over in enumerate(settings["overs"]):
-        channels = [round(over * n) for n in kept]
-        students = [Convolutional.start(channels, 10, size=settings["size"], seed=seed + 1) for seed in seeds]
-        trainer = Trainer(
-            squared_error, adam(settings["rate"]), x, wanted, seeds, batch=settings["batch"], workers=min(2, len(seeds))
-        )
-        training = trainer.begin(students)
-        for epoch in range(settings["epochs"]):
-            progress(
-                0.25 + 0.75 * (turn + epoch / settings["epochs"]) / len(settings["overs"]), f"{over:g}x, epoch {epoch}"
-            )
-            training, _ = trainer.advance(training)
-        ended = [jax.tree.map(lambda leaf, i=i: leaf[i], training.parameters) for i in range(len(seeds))]
-        # A maximum over more channels is larger by itself: what the start has of it is measured too.
-        begun.append([_correlations(s, teacher, held_out[: settings["watched"]]) for s in students])
-        rho.append([_correlations(s, teacher, held_out[: settings["watched"]]) for s in ended])
-        losses.append([0.5 * float(np.mean(np.sum((_outputs(s, test) - truth) ** 2, axis=1))) for s in ended])
-    means, loss = np.array(rho), np.array(losses)  # (overs, seeds, layers), (overs, seeds)
+    settings, seed = cell["settings"], cell["seed"]
+    x, test, teacher, wanted, accuracies = _problem(json.dumps(settings, sort_keys=True))
+    channels = [round(cell["over"] * k.shape[3]) for k in teacher.kernels]
+    start = Convolutional.start(channels, 10, size=settings["size"], seed=seed + 1)
+    trainer = Trainer(squared_error, adam(settings["rate"]), x, wanted, [seed], batch=settings["batch"])
+    training = trainer.begin([start])
+    for _ in range(settings["epochs"]):
+        training, _ = trainer.advance(training)
+    ended = _first(training.parameters)
+    watched = jnp.asarray(test)[: settings["watched"]]
+    gap = _outputs(ended, test) - _outputs(teacher, test)
+    return xr.Dataset(
+        {
+            "rho": ("layer", _correlations(ended, teacher, watched)),
+            "start": ("layer", _correlations(start, teacher, watched)),
+            "loss": 0.5 * float(np.mean(np.sum(gap**2, axis=1))),
+            "kept": ("layer", [k.shape[3] for k in teacher.kernels]),
+            **accuracies,
+        }
+    )
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    overs, seeds = settings["overs"], range(settings["seeds"])
+    shared = {name: value for name, value in settings.items() if name not in ("overs", "seeds", "keep")}
+    cells = [{"kind": "cifar-student", "settings": shared, "over": o, "seed": seed} for o in overs for seed in seeds]
+    rows = compute(student_cell, cells, progress, keep=settings["keep"])
+    shape = (len(overs), len(seeds), -1)
+    # Correlations by width, seed and layer after training; a maximum over more channels is larger by itself, so those
+    # of the untrained students too.
+    means, before = (np.array([row[name].values for row in rows]).reshape(shape) for name in ("rho", "start"))
+    loss = np.array([float(row["loss"]) for row in rows]).reshape(shape[:2])
+    told = {name: float(rows[0][name]) for name in ("teacher's accuracy", "pruned and trained on")}
+    kept = [int(n) for n in rows[0]["kept"].values]
     rise = means[-1].mean(axis=0) - means[0].mean(axis=0)
-    before = np.array(begun)
     gained = (means - before).mean(axis=1)
+    net = (means - before)[-1] - (means - before)[0]  # seeds, layers: what width adds beyond an untrained student's
+    error = net.std(axis=0, ddof=1) / np.sqrt(len(net)) if len(net) > 1 else np.full(net.shape[1], np.inf)
     steps = np.diff(means.mean(axis=1), axis=0)
     checks = [
         at_least("accuracy of the pruned teacher (chance 0.1)", told["pruned and trained on"], bound=0.25),
@@ -150,6 +182,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             f"ρ_mean at {settings['overs'][-1]:g}x less at {settings['overs'][0]:g}x, mean over seeds, every layer",
             rise,
             bound=1e-9,
+        ),
+        at_least(
+            "ρ_mean net of untrained students, widest less 1x, less two standard errors, every layer",
+            net.mean(axis=0) - 2 * error,
+            bound=0.0,
         ),
         at_least("ρ_mean from one width to the next, mean over layers", steps.mean(axis=1), bound=1e-9),
         at_least("ρ_mean gained by training at the widest, mean over layers", gained[-1].mean(), bound=1e-9),
@@ -167,6 +204,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "ρ_mean gained by training": {
             f"{o:g}x": [float(f"{v:.3f}") for v in gained[i]] for i, o in enumerate(settings["overs"])
         },
+        "net of untrained students, widest less 1x, by layer": [
+            f"{v:.3f} ± {e:.3f}" for v, e in zip(net.mean(axis=0), error, strict=True)
+        ],
         **{k: float(f"{v:.3g}") for k, v in told.items()},
     }
     return Measurement(
@@ -174,11 +214,18 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"rho": means, "start": before, "loss": loss, "overs": np.array(settings["overs"])},
         notes=(
-            f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on {settings['samples']} images of CIFAR-10's first training batch averaged to {settings['size']} × {settings['size']}, pruned to "
+            f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on {settings['samples']} training images of CIFAR-10, averaged to {settings['size']} × {settings['size']}, pruned to "
             f"{'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at {settings['rate']}, {settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images. "
             "A best match among more channels is better before any training: compare with the start."
         ),
     )
+
+
+def _cost(settings: Settings) -> float:
+    """Multiplications of all students: channels squared, positions, images, epochs, seeds."""
+    positions = sum((settings["size"] - 2 * layer) ** 2 for layer in range(1, 5))
+    widths = sum(over**2 for over in settings["overs"]) * max(settings["channels"]) ** 2
+    return float(widths * positions * settings["samples"] * settings["epochs"] * settings["seeds"])
 
 
 def _draw(measurement: Measurement, figure: Any) -> None:
@@ -217,12 +264,13 @@ CLAIM = Claim(
     tolerance_reason="A smaller network and fewer images than the paper's: the trend is what can be compared.",
     quick={
         "size": 16, "channels": [8, 8, 8, 8], "pruned": 0.5, "samples": 1000, "tested": 400, "watched": 100, "teacher_epochs": 8, "teacher_rate": 3e-3, "tuning_epochs": 3, "batch": 32, "rate": 2e-3,
-        "epochs": 6, "overs": [1.0, 4.0], "seeds": 2,
+        "epochs": 6, "overs": [1.0, 4.0], "seeds": 2, "keep": False,
     },
     full={
         "size": 16, "channels": [16, 16, 16, 16], "pruned": 0.5, "samples": 5000, "tested": 2000, "watched": 500, "teacher_epochs": 12, "teacher_rate": 2e-3, "tuning_epochs": 4, "batch": 32, "rate": 1e-3,
-        "epochs": 8, "overs": [1.0, 2.0, 4.0], "seeds": 3,
+        "epochs": 8, "overs": [1.0, 2.0, 4.0], "seeds": 3, "keep": True,
     },
     measure=_measure,
     figure=_draw,
+    cost=_cost,
 )  # fmt: skip

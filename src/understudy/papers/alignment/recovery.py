@@ -55,6 +55,12 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
         for p in polarities
     ]
     share = final[:, :, 0]
+    untrained = np.array([[flags[(p, o)][:, 0].mean() for o in overs] for p in polarities])
+    null = {o: float(cells[(polarities[0], o)]["best_of_teacher_1"].values[:, 0].mean()) for o in overs}
+    net = [
+        _paired_gain(*((flags[(p, o)][:, -1] * 1.0 - flags[(p, o)][:, 0]).mean(axis=1) for o in (overs[-1], overs[0])))
+        for p in polarities
+    ]
     quarter = max(settings["teacher"][0] // 4, 1)
     strong = np.array([[flags[(p, o)][:, -1, :quarter].mean() for o in overs] for p in polarities])
     weak = np.array([[flags[(p, o)][:, -1, -quarter:].mean() for o in overs] for p in polarities])
@@ -63,6 +69,11 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
         at_least(
             f"{overs[-1]:g}x less 1x at the end, paired by seed: lower end of the 95 % interval, every p",
             [g[1] for g in gains],
+            bound=1e-9,
+        ),
+        at_least(
+            f"the same net of untrained students ({overs[-1]:g}x less 1x), lower end, every p",
+            [g[1] for g in net],
             bound=1e-9,
         ),
         at_least(
@@ -85,6 +96,9 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
             for j, o in enumerate(overs)
         )
         for i, p in enumerate(polarities)
+    } | {
+        "untrained students: largest share recovered": float(untrained.max()),
+        "untrained students: mean best correlation by width": {f"{o:g}x": round(v, 4) for o, v in null.items()},
     }
     return Measurement(
         checks,

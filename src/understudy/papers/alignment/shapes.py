@@ -25,21 +25,25 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
 
     overs, polarities = settings["overs"], settings["polarities"]
     cells = train_cells(settings, overs, polarities, progress)
-    ranks, ratios, cell_ratios, shares, told = [], [], [], {}, {}
+    ranks, ratios, shares, told = [], [], {}, {}
+    cell_ratios: dict[float, list[float]] = {p: [] for p in polarities}
+    untrained = {}
     for (p, o), rows in cells.items():
         best, norms = rows["best_of_student_1"].values[:, -1], rows["fan_out_1"].values[:, -1]
         low, high = norms[best < UNALIGNED], norms[best > ALIGNED]
-        shares[(p, o)] = float((rows["best_of_teacher_1"].values[:, -1] > RECOVERED).mean())
+        recovered = (rows["best_of_teacher_1"].values > RECOVERED).mean(axis=(0, 2))
+        shares[(p, o)], untrained[(p, o)] = float(recovered[-1]), float(recovered[0])
         if o > 1:
             ranks.append(spearmanr(best.ravel(), norms.ravel()).statistic)
             ratios += (low / np.median(high)).tolist()
             if low.size:
-                cell_ratios.append(float(np.median(low) / np.median(high)))
+                cell_ratios[p].append(float(np.median(low) / np.median(high)))
         told[f"p = {p:g}, {o:g}x"] = (
             f"{high.size} aligned, median fan-out {np.median(high) if high.size else np.nan:.2g}; {low.size} unaligned"
             + (f", median {np.median(low):.2g}" if low.size else "")
             + f"; {100 * shares[(p, o)]:.0f} % of teachers recovered"
         )
+    net = {key: share - untrained[key] for key, share in shares.items()}
     harder = [shares[(polarities[0], o)] - shares[(polarities[-1], o)] for o in overs]
     checks = [
         at_least("rank correlation of best correlation and fan-out norm, over-parameterised cells", ranks, bound=0.3),
@@ -48,10 +52,24 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
             float(np.median(ratios)) if ratios else np.nan,
             bound=0.5,
         ),
+        *(
+            at_most(
+                f"p = {p:g}: median fan-out of unaligned over that of aligned students, every over-parameterised cell",
+                found,
+                bound=0.5,
+            )
+            for p, found in cell_ratios.items()
+            if found
+        ),
         at_least("teachers recovered at the least p less at the largest, every width", harder, bound=0.0),
         at_least(
             "at the largest p: widest less 1x",
             shares[(polarities[-1], overs[-1])] - shares[(polarities[-1], overs[0])],
+            bound=0.0,
+        ),
+        at_least(
+            "the same net of untrained students",
+            net[(polarities[-1], overs[-1])] - net[(polarities[-1], overs[0])],
             bound=0.0,
         ),
     ]
@@ -65,7 +83,8 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
         {
             **told,
             "unaligned over aligned fan-out, median over all": float(np.median(ratios)) if ratios else "none unaligned",
-            "largest ratio of a cell's medians": max(cell_ratios, default=0.0),
+            "largest ratio of a cell's medians": max((r for found in cell_ratios.values() for r in found), default=0.0),
+            "untrained students: largest share of teachers recovered": max(untrained.values()),
             "least rank correlation": float(min(ranks)),
         },
         {**data, "overs": np.array(overs), "polarities": np.array(polarities)},

@@ -83,7 +83,24 @@ class _AnyReport:
 
 @lru_cache(maxsize=32)
 def _train(experiment: Any, seeds: int, keep: bool, progress: _AnyReport) -> Any:
-    from understudy.experiments.aligning import collect
-    from understudy.papers.cells import cell_store
+    from understudy.experiments.aligning import collect, collect_on_cluster
+    from understudy.papers.cells import cell_store, remote_place
 
-    return collect(experiment, range(seeds), cell_store(collect) if keep else None, progress=progress.tell)
+    place = remote_place()
+    store = cell_store(collect) if keep or place is not None else None
+    if place is None or store is None:
+        return collect(experiment, range(seeds), store, progress=progress.tell)
+
+    def tell(p: Any) -> None:
+        if progress.tell is not None:
+            progress.tell((p.done + p.reused) / p.total)
+
+    (rows,) = collect_on_cluster(
+        [experiment],
+        range(seeds),
+        store,
+        cluster=place.cluster,
+        scheduler_file=place.scheduler_file,
+        progress=tell,
+    )
+    return rows
