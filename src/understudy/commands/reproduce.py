@@ -55,8 +55,6 @@ def reproduce(
 
     from understudy.papers.registry import UnknownNameError
     from understudy.papers.report import write_index
-    from understudy.papers.result import BadRecordError
-    from understudy.papers.runner import reproduce as reproduce_paper
     from understudy.processes import job_count, use_jobs
 
     changes = _settings(settings or [])
@@ -72,52 +70,53 @@ def reproduce(
         fail(translate(error, {"jobs": "--jobs"}))
     place = _place(cluster, scheduler_file)
     check_out(out)
-    screen = _Screen(Console(stderr=True))
-    runs: list[Run] = []
-    for paper, claim in wanted:
-        try:
-            with screen, use_jobs(jobs):
-                runs.append(
-                    reproduce_paper(
-                        paper,
-                        claim,
-                        full=full,
-                        out=out,
-                        force=force,
-                        record=record,
-                        results=results,
-                        progress=screen.show,
-                        settings=changes,
-                        place=place,
-                    )
-                )
-        except (UnknownNameError, ConnectionError) as error:
-            fail(str(error))
-        except BadRecordError as error:
-            fail(str(error))
-        except OSError as error:
-            fail(f"Cannot write the results: {error}. Give a directory you may write to with --out (or --results).")
-        except KeyboardInterrupt:
-            typer.echo(
-                f"Interrupted. What is finished is kept in {out / paper}: the same command continues there.",
-                err=True,
-            )
-            raise typer.Exit(130) from None
+    options = {"full": full, "out": out, "force": force, "record": record, "results": results}
+    with use_jobs(jobs):
+        runs = _each(wanted, {**options, "settings": changes, "place": place})
     pages = [run.page for run in runs]
     if every:
         pages.insert(0, write_index(out, [run.paper for run in runs], {r.paper: r.results.values() for r in runs}))
-    for run in runs:
-        for name, result in run.results.items():
-            if result.error:
-                typer.echo(f"{run.paper}/{name}: {_reason(result)}", err=True)
-        for name, error_text in run.figure_errors.items():
-            typer.echo(f"The figure of {run.paper}/{name} could not be drawn:\n{error_text}", err=True)
+    _print_errors(runs)
     if json_:
         _print_json(runs, pages)
     else:
         _print_tables(Console(), runs, pages)
     same = not compare or _compare(runs, results)
     raise typer.Exit(0 if same and all(run.ok for run in runs) else 1)
+
+
+def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "list[Run]":
+    """Reproduce one paper, or one of its claims, after another."""
+    from rich.console import Console
+
+    from understudy.papers.registry import UnknownNameError
+    from understudy.papers.result import BadRecordError
+    from understudy.papers.runner import reproduce as reproduce_paper
+
+    screen = _Screen(Console(stderr=True))
+    runs: list[Run] = []
+    for paper, claim in wanted:
+        try:
+            with screen:
+                runs.append(reproduce_paper(paper, claim, progress=screen.show, **options))
+        except (UnknownNameError, ConnectionError, BadRecordError) as error:
+            fail(str(error))
+        except OSError as error:
+            fail(f"Cannot write the results: {error}. Give a directory you may write to with --out (or --results).")
+        except KeyboardInterrupt:
+            kept = options["out"] / paper
+            typer.echo(f"Interrupted. What is finished is kept in {kept}: the same command continues there.", err=True)
+            raise typer.Exit(130) from None
+    return runs
+
+
+def _print_errors(runs: "list[Run]") -> None:
+    for run in runs:
+        for name, result in run.results.items():
+            if result.error:
+                typer.echo(f"{run.paper}/{name}: {_reason(result)}", err=True)
+        for name, error_text in run.figure_errors.items():
+            typer.echo(f"The figure of {run.paper}/{name} could not be drawn:\n{error_text}", err=True)
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
