@@ -1,9 +1,13 @@
 """The server over real sockets: who is refused, what a run sends, and what 1,000 malformed messages do (nothing)."""
 
+import contextlib
 import http.client
 import json
+import os
 import random
+import signal
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -136,3 +140,32 @@ def test_a_cancelled_run_ends(address):
         while not found or found[-1]["type"] not in ("done", "error", "cancelled"):
             found += json.loads(socket.recv(timeout=60))
         assert found[-1]["type"] == "cancelled"
+
+
+def workers_of(server):
+    """Process ids of the workers, by their command line."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == server.pid and b"spawn_main" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find workers in")
+def test_a_worker_that_dies_is_reported_and_replaced():
+    with lab() as (address, server), open_socket(address) as socket:
+        socket.send(json.dumps({"id": 1, "do": "seeds", "question": TINY, "count": 200}))
+        assert json.loads(socket.recv(timeout=60))[0]["type"] == "queued"
+        before = workers_of(server)
+        assert before
+        for process in before:
+            os.kill(process, signal.SIGKILL)
+        found = []
+        while not found or found[-1]["type"] not in ("done", "error", "cancelled"):
+            found += json.loads(socket.recv(timeout=60))
+        assert found[-1]["type"] == "error"
+        assert "replaced" in found[-1]["message"]
+        assert converse(socket, {"id": 2, "do": "seeds", "question": TINY, "count": 1})[-1]["type"] == "done"
+        assert not set(before) & set(workers_of(server))

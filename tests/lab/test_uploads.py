@@ -15,7 +15,7 @@ def test_a_teacher_is_read():
     ("content", "word"),
     [
         (b"{", "cannot be read"),
-        (b'{"incoming": [[1]], "bias": [1]}', "biases"),
+        (b'{"incoming": [[1]], "bias": [1e9]}', "1e6"),
         (b'{"incoming": [[1]], "outgoing": [[1, 2]]}', "one output"),
         (b'{"incoming": [[1e9]]}', "1e6"),
     ],

@@ -1,6 +1,8 @@
 """A question as Python and as a shell command that give the same run."""
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from understudy.lab.question import Question, dim_of
 
@@ -54,7 +56,11 @@ def _teacher(question: Question) -> str:
         return f"us.Teacher.random({asked['count']}, {asked['dim']}, {activation!r}, seed={asked['seed']})"
     if asked["kind"] == "angles":
         return f"us.Teacher.angular({asked['angles']!r}, {activation!r})"
-    return f"us.Teacher({asked['incoming']!r}, {asked['outgoing']!r}, {activation!r})"
+    return f"us.Teacher({asked['incoming']!r}, {asked['outgoing']!r}, {activation!r}{_shift(asked)})"
+
+
+def _shift(given: Mapping[str, Any]) -> str:
+    return "".join(f", {name}={given[name]!r}" for name in ("bias", "offset") if name in given)
 
 
 def _task(question: Question, width: int) -> str:
@@ -75,7 +81,8 @@ def _init(question: Question) -> str:
     if question.sphere:
         rows = f"(rows := {rows}) / np.linalg.norm(rows, axis=1, keepdims=True)"
         return f"init=np.asarray(task.flatten(us.TwoLayer({rows}, np.ones({question.students}))))[None], "
-    return f"init=np.asarray(task.flatten(us.TwoLayer({rows}, {start['outgoing']!r})))[None], "
+    shift = "" if question.bias == "none" else _shift(start)
+    return f"init=np.asarray(task.flatten(us.TwoLayer({rows}, {start['outgoing']!r}{shift})))[None], "
 
 
 def _step(question: Question, step: dict[str, float], width: int) -> list[str]:

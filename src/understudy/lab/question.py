@@ -33,10 +33,12 @@ class Question:
 
     - `activation`: by name, such as `"erf"` or `"softplus:2"`.
     - `teacher`: `{"kind": "orthonormal", "count", "dim"}`, `{"kind": "angles", "angles"}` (radians, in the plane),
-      `{"kind": "random", "count", "dim", "seed"}`, or `{"kind": "vectors", "incoming", "outgoing"}`.
+      `{"kind": "random", "count", "dim", "seed"}`, or `{"kind": "vectors", "incoming", "outgoing"}`, with `bias` and
+      `offset` if it has them.
     - `students`: how many; `outgoing`: `"trained"` or `"fixed"` (all 1); `sphere`: unit students, Hermite only;
       `bias`: `"none"` or `"trained"`.
-    - `start`: `{"kind": "gaussian" | "glorot", "std", "seed"}` or `{"kind": "vectors", "incoming", "outgoing"}`.
+    - `start`: `{"kind": "gaussian" | "glorot", "std", "seed"}` or `{"kind": "vectors", "incoming", "outgoing"}`, with
+      `bias` and `offset` if biases are trained (0 unless given).
     - `tolerance`: of the flow, relative and absolute.
     - `then`: what is done at each end: `{"push": i, "sign": ±1}` along the i-th eigenvector of the Hessian, or
       `{"split": neuron, "share": μ}`; the flow goes on from there.
@@ -116,7 +118,7 @@ def _teacher(given: Any) -> dict[str, Any]:
             raise BadQuestionError(
                 f"{len(incoming)} teachers need {len(incoming)} outgoing weights; received {len(outgoing)}."
             )
-        return {"kind": kind, "incoming": incoming, "outgoing": outgoing}
+        return {"kind": kind, "incoming": incoming, "outgoing": outgoing, **_shift(given, len(incoming))}
     count = _whole(given.get("count", 8), "the number of teachers", 1, MOST_TEACHERS)
     dim = _whole(given.get("dim", count + 1), "the input dimension", 1, LARGEST_DIM)
     if kind == "random":
@@ -154,7 +156,19 @@ def _start(given: Any, students: int, dim: int) -> dict[str, Any]:
     outgoing = _numbers(given.get("outgoing", [1.0] * students), "the students' outgoing weights", MOST_STUDENTS)
     if len(outgoing) != students:
         raise BadQuestionError(f"{students} students need {students} outgoing weights; received {len(outgoing)}.")
-    return {"kind": kind, "incoming": incoming, "outgoing": outgoing}
+    return {"kind": kind, "incoming": incoming, "outgoing": outgoing, **_shift(given, students)}
+
+
+def _shift(given: Mapping[str, Any], neurons: int) -> dict[str, Any]:
+    """Biases of neurons and of the output, where they are given."""
+    found: dict[str, Any] = {}
+    if given.get("bias") is not None:
+        found["bias"] = _numbers(given["bias"], "bias", neurons)
+        if len(found["bias"]) != neurons:
+            raise BadQuestionError(f"{neurons} neurons need {neurons} biases; received {len(found['bias'])}.")
+    if given.get("offset") is not None:
+        found["offset"] = _real(given["offset"], "offset", -1e6, 1e6)
+    return found
 
 
 def _step(given: Any) -> dict[str, Any]:

@@ -13,9 +13,7 @@ def read(name: str, content: bytes) -> dict[str, Any]:
         found = parse_teacher(name, content)
     except ValueError as error:
         raise BadQuestionError(str(error)) from None
-    if "bias" in found or "offset" in found:
-        raise BadQuestionError("The lab shows teachers without biases. Use `understudy fit --teacher FILE`.")
     if found["outgoing"].ndim != 1:
         raise BadQuestionError("The lab shows teachers with one output. Use `understudy fit --teacher FILE`.")
-    teacher = {"kind": "vectors", "incoming": found["incoming"].tolist(), "outgoing": found["outgoing"].tolist()}
+    teacher = {"kind": "vectors", **{name: array.tolist() for name, array in found.items()}}
     return dict(read_question({"teacher": teacher, "students": 1}).teacher)

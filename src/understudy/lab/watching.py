@@ -119,7 +119,9 @@ def make_teacher(question: Question) -> Teacher:
             return Teacher.random(asked["count"], asked["dim"], activation, seed=asked["seed"])
         if asked["kind"] == "angles":
             return Teacher.angular(asked["angles"], activation)
-        return Teacher(asked["incoming"], asked["outgoing"], activation)
+        return Teacher(
+            asked["incoming"], asked["outgoing"], activation, bias=asked.get("bias"), offset=asked.get("offset")
+        )
     except (ValueError, TypeError, KeyError) as error:
         raise BadQuestionError(str(error)) from None
 
@@ -133,7 +135,10 @@ def start_of(task: Task, question: Question) -> np.ndarray:
             if question.sphere:
                 lengths = np.linalg.norm(rows, axis=1, keepdims=True)
                 rows = rows / np.where(lengths > 0, lengths, 1.0)
-            return np.asarray(task.flatten(TwoLayer(rows, np.asarray(start["outgoing"], float))))
+            shift = (
+                {} if question.bias == "none" else {name: start[name] for name in ("bias", "offset") if name in start}
+            )
+            return np.asarray(task.flatten(TwoLayer(rows, np.asarray(start["outgoing"], float), **shift)))
         return np.asarray(task.starts([start["seed"]], start["kind"], start["std"]))[0]
     except (ValueError, TypeError) as error:
         raise BadQuestionError(str(error)) from None
@@ -167,8 +172,7 @@ def _opening(task: Task, vector: np.ndarray) -> dict[str, Any]:
     return {
         "teachers": _rounded(small.teacher.incoming),
         "teacher_outgoing": _rounded(small.teacher.outgoing),
-        "incoming": np.asarray(network.incoming).tolist(),
-        "outgoing": np.asarray(network.outgoing).tolist(),
+        **_weights(network),
         "axes": _axes(task),
         "size": int(small.size),
     }
@@ -236,6 +240,7 @@ def _frames(task: Task, times: np.ndarray, vectors: np.ndarray) -> list[dict[str
                     "slope": _finite(jnp.linalg.norm(seen.gradient[i])),
                     "w": _rounded(network.incoming),
                     "a": _rounded(network.outgoing),
+                    "c": None if network.bias is None else _rounded(network.bias),
                     "lowest": _lowest(np.asarray(seen.hessian[i])),
                 }
             )
@@ -281,6 +286,11 @@ def _verdict(task: Task, vector: np.ndarray, trajectory: Trajectory, certificate
             {"role": n.role, "teachers": list(n.teachers), "sign": n.sign, "distance": _finite(n.distance)}
             for n in structure.neurons
         ],
-        "incoming": np.asarray(parameters.incoming).tolist(),
-        "outgoing": np.asarray(parameters.outgoing).tolist(),
+        **_weights(parameters),
     }
+
+
+def _weights(network: TwoLayer) -> dict[str, Any]:
+    """All weights as lists, in full."""
+    found = {"incoming": network.incoming, "outgoing": network.outgoing, "bias": network.bias, "offset": network.offset}
+    return {name: None if array is None else np.asarray(array).tolist() for name, array in found.items()}

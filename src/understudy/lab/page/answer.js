@@ -42,13 +42,14 @@ export function showAnswer(end, act) {
 function table(end, act) {
   const made = tag("table");
   const head = tag("tr");
-  for (const name of ["neuron", "became", "a", ""]) head.append(tag("th", name));
+  for (const name of ["neuron", "became", "a", ...(end.bias ? ["c"] : []), ""]) head.append(tag("th", name));
   made.append(head);
   end.outgoing.forEach((a, i) => {
     const row = tag("tr"), name = tag("td"), dot = tag("span", "", { class: "swatch" });
     dot.style.background = colour(i);
     name.append(dot, `w${i + 1}`);
     row.append(name, tag("td", words(end.neurons[i])), tag("td", Array.isArray(a) ? "…" : a.toFixed(3)));
+    if (end.bias) row.append(tag("td", end.bias[i].toFixed(3), { "data-bias": i }));
     const button = tag("button", "split", { type: "button", "data-split": i, title: "Replace this neuron by two halves and go on" });
     button.onclick = () => act({ split: i, share: 0.5 });
     const cell = tag("td");

@@ -75,7 +75,8 @@ export function enableExport(state, say) {
   });
   const weights = () => {
     if (!state.end) throw new Error("There are no weights before a run has ended.");
-    return { incoming: state.end.incoming, outgoing: state.end.outgoing };
+    const { incoming, outgoing, bias, offset } = state.end;
+    return bias === null ? { incoming, outgoing } : { incoming, outgoing, bias, offset };
   };
   by("save-json").onclick = doing(() => save("weights.json", JSON.stringify({ ...weights(), question: state.question }), "application/json"));
   by("save-npz").onclick = doing(async () => {

@@ -104,13 +104,14 @@ function dropped(kind, i, vector, plane) {
     question.teacher.angles[i] = Math.atan2(vector[1], vector[0]);
     return ask({ ...question, then: [] });
   }
-  const { incoming, outgoing, axes } = state.begin;
+  const { incoming, outgoing, bias, offset, axes } = state.begin;
   const rows = incoming.map((row) => [...row]), before = pictures.frames[0].w[i];
   for (const p of plane) {
     const moved = vector[p] - before[p];
     (axes[p] ?? []).forEach((x, j) => { rows[i][j] += moved * x; });
   }
-  ask({ ...question, start: { kind: "vectors", incoming: rows, outgoing }, then: [] });
+  const shift = bias === null ? {} : { bias, offset };
+  ask({ ...question, start: { kind: "vectors", incoming: rows, outgoing, ...shift }, then: [] });
 }
 
 by("question").onsubmit = (event) => {

@@ -24,7 +24,7 @@ export class Pictures {
     this.draggable = draggable;
     this.vectors = new Vectors(figure("vectors"), dropped);
     this.loss = new Chart(figure("loss"), "Loss and gradient", "flow time t", "L,  ‖∇L‖");
-    this.overlaps = new Chart(figure("overlaps"), "Order parameters", "flow time t", "cosine with its teacher;  a");
+    this.overlaps = new Chart(figure("overlaps"), "Order parameters", "flow time t", "cosine with its teacher;  a;  c");
     this.heat = new Heat(figure("heat"));
     this.spectrum = new Chart(figure("spectrum"), "Lowest Hessian eigenvalues", "flow time t", "λ (signed log)");
     this.frames = [];
@@ -74,13 +74,15 @@ export class Pictures {
     const best = ends.map((row) => row.reduce((b, u, j) => (Math.abs(u) > Math.abs(row[b]) ? j : b), 0));
     const all = this.frames.map((f) => cosines(f.w, this.teachers));
     const flat = (a) => (Array.isArray(a) ? Math.hypot(...a) : a);
-    const weights = this.frames.flatMap((f) => f.a.map(flat));
+    const biased = Boolean(last.c);
+    const weights = this.frames.flatMap((f) => [...f.a.map(flat), ...(f.c ?? [])]);
     const high = Math.min(6, Math.max(1.05, ...weights)), low = Math.max(-6, Math.min(0, ...weights, ...all.flatMap((u) => u.map((row, i) => row[best[i]]))));
     const y = [low < 0 ? low - 0.08 : -0.05, high + 0.05];
     this.overlaps.axes(x, y, ticks, linearTicks(...y));
     this.overlaps.draw(best.flatMap((j, i) => [
       { xs, ys: all.map((u) => u[i][j]), stroke: colour(i), pattern: dash(i), width: 2.2 },
       { xs, ys: this.frames.map((f) => flat(f.a[i])), stroke: colour(i), pattern: dash(i), width: 0.9 },
+      ...(biased ? [{ xs, ys: this.frames.map((f) => f.c[i]), stroke: colour(i), pattern: "1 3", width: 1.4 }] : []),
     ]));
   }
 

@@ -14,7 +14,7 @@ export const WORDS = {
   tolerance: "Relative and absolute error allowed in each step of the flow.",
   vectors: "Incoming vectors: teachers grey, students in colour. In more than two dimensions they are projected onto two directions. Drag a student’s tip to choose another start.",
   loss: "L = E[(f(x) - f*(x))²] over Gaussian inputs, exact, and the norm of its gradient, against flow time.",
-  overlaps: "Cosine between each student and the teacher it ends closest to; thin lines: outgoing weights.",
+  overlaps: "Cosine between each student and the teacher it ends closest to; thin lines: outgoing weights a; dotted: biases c, where they are trained.",
   heat: "Cosine between student i (rows) and teacher j (columns): blue +1, orange -1.",
   spectrum: "Lowest eigenvalues of the Hessian. Below zero there is a direction in which the loss falls.",
   seeds: "Loss at the end of each seed. Click a dot to watch its flow.",
