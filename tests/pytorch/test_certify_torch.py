@@ -4,12 +4,13 @@ import importlib
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-import understudy.torch as ut
-from understudy.torch.batches import Sample
-from understudy.torch.curvature import Landscape, gain_within, lanczos
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+nn = torch.nn
+
+import understudy.torch as ut  # noqa: E402
+from understudy.torch.batches import Sample  # noqa: E402
+from understudy.torch.curvature import Landscape, gain_within, lanczos  # noqa: E402
 
 mse = nn.functional.mse_loss
 

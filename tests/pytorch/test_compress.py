@@ -1,6 +1,7 @@
 """`compress`: widths as asked, outputs kept where they can be, plain modules that save, load and export."""
 
 import copy
+import time
 
 import numpy as np
 import pytest
@@ -122,6 +123,43 @@ def test_distilling_improves_and_keeps_the_better():
     assert tuned < plain
 
 
+def test_labels_and_time_can_decide_the_training():
+    model, x = nets.seeded(nets.mlp, 6, 24, 3), torch.randn(400, 6, generator=torch.Generator().manual_seed(0))
+    labels = x[:, :3].argmax(1)
+    loss = nn.functional.cross_entropy
+    plain, tuned = (
+        ut.compress(model, (x, labels), widths=[8], loss=loss, epochs=epochs).report.change.accuracy_after
+        for epochs in (0, 30)
+    )
+    assert tuned > plain + 0.2
+    begin = time.process_time()
+    ut.finetune(model, loss, (x, labels), epochs=10**6, seconds=0.2)
+    assert time.process_time() - begin < 5
+    with pytest.raises(ValueError, match="no labels"):
+        ut.finetune(model, loss, x)
+
+
+@pytest.mark.parametrize("make", [nets.Vgg, nets.ResNet])
+def test_qr_with_pivots_chooses_other_neurons_and_refits_them(make):
+    model, data = nets.seeded(make), nets.images(40)
+    found = {name: ut.compress(model, data, keep=0.5, select=name) for name in ("elimination", "qr")}
+    widths = [[layer.after for layer in result.report.layers] for result in found.values()]
+    assert widths[0] == widths[1]
+    assert found["qr"].report.layers != found["elimination"].report.layers
+    assert found["qr"].report.change.relative < 1
+
+
+def test_progress_is_shown_when_asked_for(capsys):
+    model, data = nets.seeded(nets.mlp, 4, 8, 2), torch.randn(50, 4)
+    ut.compress(model, data, widths=[3], epochs=1, progress=True)
+    ut.report(model, data, progress=True)
+    shown = capsys.readouterr().err
+    assert "layers" in shown
+    assert "held-out loss" in shown
+    ut.report(model, data)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_constructor_makes_fresh_networks_of_the_new_widths():
     smaller = ut.compress(nets.seeded(nets.mlp, 4, 8, 2), torch.randn(50, 4), widths=[3])
     fresh = smaller.constructor()()
@@ -141,6 +179,7 @@ def test_a_constructor_makes_fresh_networks_of_the_new_widths():
         ({"widths": {"2": 1}}, "'2' is not a layer that can change"),
         ({"params": 1}, "received 1"),
         ({"loss_increase": 0.0}, "positive"),
+        ({"keep": 0.5, "select": "svd"}, "select is one of elimination, qr; received 'svd'"),
         ({"keep": 0.5, "data": []}, "no inputs"),
         ({"keep": 0.5, "data": 3}, "received int"),
         ({"keep": 0.5, "data": torch.full((3, 4), torch.nan)}, "not finite"),

@@ -55,3 +55,25 @@ def test_many_at_a_time_is_nearly_as_good(monkeypatch):
         gone = set(select.eliminate([reader], 60, 30)[0])
         gaps.append(left_over(rows, targets, reader.owners, [i for i in range(60) if i not in gone]))
     assert gaps[1] < 1.2 * gaps[0]
+
+
+def test_pivots_are_those_of_qr_on_the_activations():
+    """Against SciPy's QR with pivots of the centred activations themselves; copies are never both taken."""
+    from scipy.linalg import qr
+
+    rows, targets, _ = problem(12, copies=3)
+    rows = rows + 2.0
+    whole = torch.cat([rows, torch.ones(len(rows), 1, dtype=torch.float64)], dim=1)
+    owners = torch.cat([torch.arange(12), torch.tensor([-1])])
+    reader = select.make_reader(whole.T @ whole, whole.T @ targets, owners, 1.0)
+    pivots = qr((rows - rows.mean(0)).numpy(), mode="r", pivoting=True)[1]
+    for width in (1, 4, 8):
+        assert select.pivot([reader], 12, width) == sorted(pivots[:width].tolist())
+
+
+def test_all_places_of_a_patch_count_for_pivots():
+    rows, targets, reader = problem(5, block=3)
+    other = select.make_reader(rows.T @ rows, rows.T @ targets, reader.owners, 1.0)
+    stacked = torch.cat([rows[:, place::3] for place in range(3)])
+    alone = select.make_reader(stacked.T @ stacked, stacked.T @ stacked, torch.arange(5), 1.0)
+    assert [select.pivot([other], 5, k) for k in range(1, 5)] == [select.pivot([alone], 5, k) for k in range(1, 5)]

@@ -35,7 +35,11 @@ def compress(
         str | None, typer.Option(help="The network's class, as file:Class, if the file holds only weights.")
     ] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Number of inputs to use.")] = None,
+    select: Annotated[
+        str, typer.Option(help="How neurons are chosen: elimination, or qr (with pivots).")
+    ] = "elimination",
     epochs: Annotated[int, typer.Option(min=0, help="Epochs of training on the original's outputs afterwards.")] = 0,
+    seconds: Annotated[float | None, typer.Option(help="Seconds of such training at most.")] = None,
     format_: Annotated[
         str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}; as read unless given.")
     ] = None,
@@ -68,7 +72,7 @@ def compress(
                 )
             found = ut.report(model, given)
         else:
-            found = ut.compress(model, given, samples=samples, epochs=epochs, **targets)  # type: ignore[arg-type]
+            found = ut.compress(model, given, samples=samples, select=select, epochs=epochs, seconds=seconds, **targets)  # type: ignore[arg-type]
         if out is not None and isinstance(found, ut.Compressed):
             files = [str(found.save(out / f"{network.stem}-small.{ending}"))]
         elif out is not None:

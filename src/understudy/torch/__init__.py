@@ -22,3 +22,4 @@ from understudy.torch.report import report as report
 from understudy.torch.result import Compressed as Compressed
 from understudy.torch.result import CompressionReport as CompressionReport
 from understudy.torch.tune import distill as distill
+from understudy.torch.tune import finetune as finetune

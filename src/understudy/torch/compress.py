@@ -14,10 +14,11 @@ from understudy.torch.budget import ErrorBudget, Widths, check_target, count_aft
 from understudy.torch.graph import Graph
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
+from understudy.torch.progress import Progress
 from understudy.torch.result import Compressed, CompressionReport, LayerWidth
-from understudy.torch.shrink import shrink
+from understudy.torch.shrink import CHOOSERS, shrink
 from understudy.torch.synthetic import normal_inputs
-from understudy.torch.tune import distill
+from understudy.torch.tune import EVERYTHING, Loss, distill, finetune
 
 SYNTHETIC, SYNTHETIC_IMAGES = 4000, 400
 """Synthetic inputs: vectors, and images or sequences, each of which gives many patches."""
@@ -36,25 +37,37 @@ def compress(
     loss_increase: float | None = None,
     example: Any = None,
     samples: int | None = None,
+    select: str = "elimination",
     epochs: int = 0,
     seconds: float | None = None,
+    loss: Loss | None = None,
+    progress: bool | None = None,
 ) -> Compressed:
     """A narrower copy of a trained network, of the same layer classes.
 
-    Neurons are chosen by backward elimination on second moments of the activations, and the weights of the layers that read them are refitted
-    by least squares to the original's outputs. Coupled layers (residual sums) are narrowed together. The model given is not changed.
+    Neurons are chosen by backward elimination on second moments of the activations. The weights of the layers that read
+    them are refitted by least squares to the original's outputs. Coupled layers (residual sums) are narrowed together.
+    The given model is not changed.
 
     **Arguments**
 
     - `model`: any `torch.nn.Module`. Layers that cannot be narrowed are left alone; `report.notes` says which and why.
-    - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader; labels are used for the report only. Without
-      data, normal inputs are drawn (for images and sequences: noise at all scales): this works less well, and the report says so.
-    - exactly one of `widths` (per layer that can change, in order, or a dict by path), `keep` (share of neurons of every layer), `params` or `macs`
-      (a number, or a share below 1; one error for all layers decides the widths), `loss_increase` (the largest increase of the cross-entropy on
-      held-out inputs for class labels, otherwise the largest relative mean squared change of outputs).
+    - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader. Labels are used
+      for the report, and for `loss`. Without data, normal inputs are drawn (for images and sequences: noise at all
+      scales). This works less well, and the report says so.
+    - exactly one of `widths` (per layer that can change, in order, or a dict by path), `keep` (share of neurons of
+      every layer), `params` or `macs` (a number, or a share below 1; one error for all layers decides the widths),
+      `loss_increase` (the largest increase of the cross-entropy on held-out inputs for class labels, otherwise the
+      largest relative mean squared change of outputs).
     - `example`: a few inputs, needed where there are no data and the first layer is a convolution.
-    - `samples`: how many inputs of the data are used; 10,000, or 1,000 for networks with convolutions, unless given.
-    - `epochs`, `seconds`: train the result to give the original's outputs for so long; not at all unless given.
+    - `samples`: how many inputs the selection and the refit use; 10,000, or 1,000 for networks with convolutions,
+      unless given.
+    - `select`: `"elimination"`, or `"qr"` (QR with pivots of the activations). QR is faster for very wide layers, and
+      loses more accuracy at small widths.
+    - `epochs`, `seconds`: train the result on all data for this long, or until held-out inputs stop improving; not at
+      all unless given. It learns the original's outputs, or the labels if `loss` is given, a function of outputs and
+      labels.
+    - `progress`: show a progress bar; by default in terminals only.
 
     >>> import torch
     >>> _ = torch.manual_seed(0)
@@ -67,13 +80,18 @@ def compress(
     if sum(value is not None for value in targets.values()) != 1:
         given = [name for name, value in targets.items() if value is not None]
         raise ValueError(f"Give exactly one of {', '.join(targets)}; received {', '.join(given) or 'none'}.")
+    if select not in CHOOSERS:
+        raise ValueError(f"select is one of {', '.join(CHOOSERS)}; received {select!r}.")
     original, graph, inputs = prepare(model, data, example)
     free_spaces(graph)
     sample, held_out, kind = _split(original, graph, data, inputs, samples)
-    chosen = _widths(original, graph, sample, held_out, targets)
-    small, after, kept = shrink(original, graph, sample, chosen)
+    with Progress("choosing widths", len(graph.calls), progress) as bar:
+        chosen = _widths(original, graph, sample, held_out, targets)
+        bar.tick("narrowing and refitting layers", 0)
+        small, after, kept = shrink(original, graph, sample, chosen, choose=CHOOSERS[select], tick=bar.tick)
     if epochs or seconds:
-        small = distill(small, original, sample, epochs=epochs or math.inf, seconds=seconds)
+        more = sample if data is None else _not_held_out(data, original, len(sample) + len(held_out))
+        small = _tune(small, original, more, loss, epochs or math.inf, seconds, progress)
     layers = tuple(
         LayerWidth(
             space.path,
@@ -94,6 +112,28 @@ def compress(
     for module, like in zip(small.modules(), model.modules(), strict=False):
         module.training = like.training
     return Compressed(small, report, inputs)
+
+
+def _not_held_out(data: Any, model: nn.Module, split: int) -> Sample:
+    """All data except the tenth that `_split` holds out among its first `split` inputs."""
+    everything = gather(data, model, EVERYTHING)
+    count = torch.arange(len(everything))
+    return everything.take((count % HELD_OUT != HELD_OUT - 1) | (count >= split))
+
+
+def _tune(
+    small: nn.Module,
+    original: nn.Module,
+    sample: Sample,
+    loss: Loss | None,
+    epochs: float,
+    seconds: float | None,
+    progress: bool | None,
+) -> nn.Module:
+    """Train the narrowed network on the original's outputs, or on labels."""
+    if loss is None:
+        return distill(small, original, sample, epochs=epochs, seconds=seconds, progress=progress)
+    return finetune(small, loss, sample, epochs=epochs, seconds=seconds, progress=progress)
 
 
 def _split(

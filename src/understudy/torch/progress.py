@@ -26,7 +26,8 @@ class Progress:
             from rich.progress import Progress as Bar
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-            self.bar = Bar(*columns, console=Console(stderr=True), transient=True)
+            console = Console(stderr=True)
+            self.bar = Bar(*columns, console=console, transient=console.is_terminal)
             self.bar.start()
             self.task = self.bar.add_task(self.name, total=self.total)
         return self

@@ -16,6 +16,7 @@ from understudy.torch.batches import stream
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.moments import Moments, collect
+from understudy.torch.progress import Progress
 from understudy.torch.rows import pieces_of
 from understudy.torch.select import EXACT
 from understudy.torch.shrink import error_curve
@@ -130,7 +131,7 @@ class Report:
         return draw_curves([(layer.path, layer.curve) for layer in self.layers], stem)
 
 
-def report(model: nn.Module, data: Any, *, error: float = 0.01) -> Report:
+def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool | None = None) -> Report:
     """What is redundant in a network, from one pass over `data`; nothing is changed.
 
     **Arguments**
@@ -138,6 +139,7 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01) -> Report:
     - `model`: any `torch.nn.Module`.
     - `data`: a tensor, array, pair (inputs, labels), Dataset or DataLoader; all of it is read once, batch by batch.
     - `error`: for which a width is suggested in the table.
+    - `progress`: show a progress bar; by default in terminals only.
 
     >>> _ = torch.manual_seed(0)
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -152,23 +154,30 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01) -> Report:
     extremes = Extremes(graph)
     count, first = 0, None
 
-    def batches() -> Any:
-        nonlocal count, first
-        for x, _ in stream(data, ready):
-            first = x[:256] if first is None else first
-            count += len(x)
-            yield x
-
     total = _length(data)
-    moments = collect(ready, ready, list(calls.values()), batches(), total=total, also=extremes.add)
+    with Progress("reading inputs", total, progress) as bar:
+
+        def batches() -> Any:
+            nonlocal count, first
+            for x, _ in stream(data, ready):
+                first = x[:256] if first is None else first
+                count += len(x)
+                bar.tick(steps=len(x))
+                yield x
+
+        moments = collect(ready, ready, list(calls.values()), batches(), total=total, also=extremes.add)
     assert first is not None
-    layers = tuple(_layer(ready, graph, space, moments, extremes, first) for space in free)
+    layers = []
+    with Progress("layers", len(free), progress) as bar:
+        for space in free:
+            layers.append(_layer(ready, graph, space, moments, extremes, first))
+            bar.tick()
     notes = tuple(
         f"{s.path}: not examined, because {s.frozen}."
         for s in graph.spaces.values()
         if s.frozen and "outputs" not in s.frozen
     )
-    return Report(layers, count, notes, error)
+    return Report(tuple(layers), count, notes, error)
 
 
 def _length(data: Any) -> int:

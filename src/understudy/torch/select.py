@@ -30,12 +30,17 @@ RELATED = 0.1
 
 @dataclass
 class Reader:
-    """One layer that reads the neurons: G and C scaled to unit diagonal, and the neuron of each feature (-1: none)."""
+    """One layer that reads the neurons.
+
+    - `gram`, `cross`: G and C for features of unit size; `sizes`: what they were divided by.
+    - `owners`: the neuron of each feature (-1: none); `scale`: the scatter of what the layer computes.
+    """
 
     gram: torch.Tensor
     cross: torch.Tensor
     owners: torch.Tensor
     scale: float
+    sizes: torch.Tensor
 
 
 def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, scatter: float) -> Reader:
@@ -47,7 +52,7 @@ def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, s
     if cross.shape[1] > cross.shape[0]:
         cross = torch.linalg.qr(cross.T, mode="r")[1].T  # the same inner products of rows
     gram.diagonal()[torch.isinf(size)] = 1.0
-    return Reader(gram, cross, owners, scatter)
+    return Reader(gram, cross, owners, scatter, torch.where(torch.isinf(size), 0.0, size))
 
 
 def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[list[int], list[float]]:
@@ -84,6 +89,35 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
             for state in states:
                 state.remove(leaving)
     return order, errors
+
+
+def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
+    """The `width` neurons that QR with pivots of their activations takes first: each the one farthest from the span so far.
+
+    The activations are those that the readers see, without what the constant explains. For convolutions all places of
+    a patch count. What the readers compute from the neurons plays no role, unlike in `eliminate`.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    total = torch.zeros(neurons, neurons, dtype=torch.float64)
+    for reader in readers:
+        gram = reader.gram * reader.sizes[:, None] * reader.sizes[None, :]
+        mine = torch.nonzero(reader.owners >= 0).flatten()
+        rest = torch.nonzero(reader.owners < 0).flatten()
+        part = gram[mine][:, mine]
+        if len(rest):
+            across = gram[mine][:, rest]
+            part = part - across @ torch.linalg.pinv(gram[rest][:, rest], hermitian=True) @ across.T
+        names = reader.owners[mine]
+        order = torch.argsort(names, stable=True)
+        places = torch.empty_like(order)  # which of its neuron's features each one is
+        counts = torch.bincount(names, minlength=neurons)
+        places[order] = torch.arange(len(order)) - (torch.cumsum(counts, 0) - counts)[names[order]]
+        for place in range(int(counts.max())):
+            chosen = places == place
+            total[names[chosen][:, None], names[chosen][None, :]] += part[chosen][:, chosen]
+    _, pivots, _, _ = dpstrf(total.numpy(), tol=0.0)
+    return sorted(int(i) - 1 for i in pivots[:width])
 
 
 def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: int) -> list[int]:

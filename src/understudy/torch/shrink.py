@@ -14,7 +14,7 @@ from understudy.torch.edit import cut, duplicate, get_tensor, set_tensor
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.moments import Moments, collect
 from understudy.torch.refit import refit
-from understudy.torch.select import Reader, eliminate, make_reader
+from understudy.torch.select import Reader, eliminate, make_reader, pivot
 
 Chooser = Callable[[Space, list[Reader], int], list[int]]
 """(space, the layers that read it, width) → the neurons that stay."""
@@ -40,6 +40,14 @@ def by_elimination(space: Space, readers: list[Reader], width: int) -> list[int]
     return [i for i in range(space.size) if i not in gone]
 
 
+def by_pivots(space: Space, readers: list[Reader], width: int) -> list[int]:
+    """The neurons that QR with pivots takes first."""
+    return pivot(readers, space.size, width)
+
+
+CHOOSERS: dict[str, Chooser] = {"elimination": by_elimination, "qr": by_pivots}
+
+
 def shrink(
     original: nn.Module,
     graph: Graph,
@@ -48,10 +56,12 @@ def shrink(
     *,
     choose: Chooser = by_elimination,
     again: bool = True,
+    tick: Callable[[], None] = lambda: None,
 ) -> tuple[nn.Module, Graph, dict[int, torch.Tensor]]:
     """A narrower copy of `original` (space → width), its graph, and which neurons were kept.
 
-    `again`: refit what follows; otherwise the weights that stay are left as they are.
+    `again`: refit what follows; otherwise the weights that stay are left as they are. `tick` is called after each
+    layer.
     """
     current, graph = duplicate(original), copy.deepcopy(graph)
     halves = Halves.of(sample)
@@ -77,6 +87,7 @@ def shrink(
             changed = True
         if changed and again:
             _refit(original, current, call, halves, kept, known)
+        tick()
     return current, graph, kept
 
 
