@@ -103,6 +103,15 @@ def test_certificates_look_no_further_than_the_next_kink():
 
 
 @pytest.mark.parametrize(
+    "labels", [[], [0, 1, 10**9], [0.5, 1, 1], ["a", "b", "a"], [np.nan, 0, 1], [-1, 0, 1]], ids=str
+)
+def test_class_labels_that_are_not_numbers_of_classes_are_refused(labels):
+    """Identifiers as large as 10⁹ are refused too, before any memory is asked for."""
+    with pytest.raises(ValueError, match="Class labels are whole numbers 0, 1"):
+        Regularised(np.zeros((len(labels), 2)), labels, (2,), penalty=0.1, cost="cross-entropy")
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"penalty": 0.0}, "penalty λ must be positive; received 0.0"),

@@ -61,8 +61,8 @@ def layers(
         task, parameters = make_problem(
             stored.network, inputs, targets, penalty, bias, activation or stored.activation or "relu", cost
         )
-        if not 0 <= tolerance < 1:
-            raise ValueError(f"--tolerance is at least 0 and below 1; received {tolerance}.")
+        if not 0 <= tolerance < 2:
+            raise ValueError(f"--tolerance is at least 0 and below 2; received {tolerance}.")
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
     with Console(stderr=True, quiet=json_).status("forces, covariances and rays …"):
@@ -111,6 +111,8 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
     """Targets as the cost takes them: class labels become one row of probabilities each."""
     import numpy as np
 
+    from understudy.tasks.costs import one_hot
+
     y = np.asarray(targets)
     if y.ndim == 1 and outputs > 1 and cost == "squared":
         raise ValueError(
@@ -124,7 +126,7 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
                 f"Class labels are whole numbers from 0 to {outputs - 1}, for the network has {outputs} outputs; received "
                 f"{', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
             )
-        return np.eye(outputs)[y.astype(int)]
+        return one_hot(y, outputs)
     if np.any(y < 0) or not np.allclose(y.sum(axis=1), 1, atol=1e-6):
         raise ValueError(
             "--cost cross-entropy takes class labels, or probabilities: numbers of at least 0 that add up to 1 per input."

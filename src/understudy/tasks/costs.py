@@ -42,17 +42,36 @@ def is_bounded(cost: Cost) -> bool:
     return cost in COSTS.values()
 
 
+MOST_CLASSES = 100_000
+"""A larger label is an identifier, not the number of a class: one column per number would not fit in memory."""
+
+
 def class_count(labels: ArrayLike) -> int:
-    """Number of classes 0 … m - 1 for these labels; raises if they are not whole numbers ≥ 0."""
+    """Number of classes 0 … m - 1 for these labels; raises if they are not whole numbers from 0 to MOST_CLASSES - 1."""
     values = np.asarray(labels)
-    whole = np.asarray(values, float)
-    if values.ndim != 1 or not np.all(np.isfinite(whole)) or np.any(whole != np.round(whole)) or np.any(whole < 0):
+    numbers = values.dtype.kind in "biuf"
+    whole = np.asarray(values, float) if numbers else np.full(values.shape, np.nan)
+    fine = values.ndim == 1 and values.size and np.all(np.isfinite(whole)) and np.all(whole == np.round(whole))
+    if not (fine and whole.min() >= 0 and whole.max() < MOST_CLASSES):
         shown = np.unique(values)[:6].tolist()
         raise ValueError(
             f"Class labels are whole numbers 0, 1, …; received {shown}{' …' if values.size > 6 else ''}. Renumber them "
             "with np.unique(labels, return_inverse=True)[1], or pass probabilities (N, classes)."
         )
     return int(whole.max()) + 1
+
+
+def one_hot(labels: ArrayLike, classes: int | None = None) -> np.ndarray:
+    """Rows with a 1 in the column of their label, (N, classes); as many classes as the labels need unless given.
+
+    >>> one_hot([1, 0]).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    needed = class_count(labels)
+    chosen = np.asarray(labels).astype(int)
+    rows = np.zeros((len(chosen), needed if classes is None else classes))
+    rows[np.arange(len(chosen)), chosen] = 1.0
+    return rows
 
 
 def targets_for(cost: Cost, targets: ArrayLike, output: tuple[int, ...]) -> np.ndarray:
@@ -66,7 +85,7 @@ def targets_for(cost: Cost, targets: ArrayLike, output: tuple[int, ...]) -> np.n
         classes = class_count(y)
         if classes > output[1]:
             raise ValueError(f"Class labels go up to {classes - 1}, but the network has only {output[1]} outputs.")
-        return np.eye(output[1])[y.astype(int)]
+        return one_hot(y, output[1])
     y = np.asarray(y, float)
     if y.shape != output and len(output) == 2 and y.shape == (output[0],) and output[1] == 1:
         y = y[:, None]

@@ -73,7 +73,7 @@ class Regularised(Task):
         self.cost = costs.get(cost)
         y = np.asarray(targets)
         if y.ndim == 1:
-            y = _one_hot(y) if self.cost is cross_entropy else y[:, None]
+            y = costs.one_hot(y) if self.cost is cross_entropy else y[:, None]
         y = np.asarray(y, float)
         if x.ndim != 2 or y.ndim != 2 or len(x) == 0 or len(x) != len(y):
             raise ValueError(
@@ -324,7 +324,3 @@ class Regularised(Task):
             new[layer][: len(w), :known] = w[:, :known]
             new[layer][: len(w), new[layer].shape[1] - (w.shape[1] - known) :] = w[:, known:]
         return other, other.flatten(tuple(new))
-
-
-def _one_hot(labels: np.ndarray) -> np.ndarray:
-    return np.eye(costs.class_count(labels))[labels.astype(int)]
