@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from understudy.papers import Progress, find_claims
+from understudy.papers.few_neurons import unequal
 
 SMALL = {
     "few-neurons/relu-points": 1,
     "few-neurons/softplus-proof": 2,
+    "few-neurons/unequal-correlations": 1,
     "alignment/both-layers": 0,
     "alignment/near-opposite": 1,
     "tight-balance/frames": 1,
@@ -46,3 +48,13 @@ def test_an_unbalanced_start_does_not_take_the_time_of_eq_10(monkeypatch):
         "understudy.papers.alignment.turning.STARTS", {"balanced": 1.1, "v₀ = 2‖w₀‖": 2.0, "v₀ = ½‖w₀‖": 0.5}
     )
     assert not measure("alignment/both-layers").checks[1].ok
+
+
+def test_one_neuron_has_critical_points_with_unequal_correlations():
+    """exp(βx), two teachers: w = (3/7, 4/7) at β² = 7 ln(4/3); beside the point the gradient does not vanish."""
+    b, w, a = unequal.critical_point(0.6)
+    assert b == pytest.approx(7 * np.log(4 / 3))
+    assert w == pytest.approx([3 / 7, 4 / 7])
+    assert np.abs(unequal.gradient(b, w, a, 60)).max() <= 1e-13
+    assert np.abs(unequal.gradient(b, w[::-1] + [0.01, 0], a, 60)).max() >= 1e-3
+    assert np.abs(unequal.gradient(1.01 * b, w, a, 60)).max() >= 1e-3

@@ -62,9 +62,12 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim differs or failed, and every figure could be drawn."""
-        bad = any(result.status in ("differs", "failed") for result in self.results.values())
-        return not bad and not self.figure_errors
+        """Whether no finding differs, no claim failed, and every figure could be drawn."""
+        from understudy.papers.findings import findings
+
+        known = {claim.id: ledger.Entry.of(claim) for claim in claims_of(self.paper)}
+        found = [f.status for name, result in self.results.items() for f in findings(known[name], result)]
+        return not {"differs", "failed"} & set(found) and not self.figure_errors
 
 
 def reproduce(

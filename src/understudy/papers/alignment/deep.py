@@ -148,6 +148,7 @@ def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
         at_least("exponent of ε in sin θ, median over teachers, all seeds", slopes[0], bound=settings["exponent"]),
         at_least("exponent of ε in |b - b*|", slopes[1], bound=settings["exponent"]),
         at_most("sin θ at the least ε, median over teachers", np.median(sine[:, -1], axis=1), bound=1e-2),
+        at_most("sin θ · |α| / ε, every teacher and stage: one constant bounds them", constant, bound=2.0),
     ]
     measured = {
         "exponent, angles": slopes[0],

@@ -50,9 +50,15 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=1e-9,
         ),
         at_least("mean best correlation of the lowest layer at the end", means[:, -1, 0], bound=settings["reached"]),
+        at_least(
+            "layers above the lowest: mean best correlation at the end less that of the untrained student",
+            (means[:, -1, 1:] - means[:, 0, 1:]).min(),
+            bound=0.1,
+        ),
         at_least("rank correlation of √E[β_kk] and best correlation, lowest layer", ranks, bound=0.3),
     ]
     measured = {f"layer {l + 1}": " → ".join(f"{v:.3f}" for v in means[:, :, l].mean(axis=0)) for l in range(depth)} | {
+        "share of the way to 1 at the first record, by layer": [round(float(v), 3) for v in gained[:, 1].mean(axis=0)],
         "rank correlation": ranks,
         "loss": [float(f"{v:.3g}") for v in rows["loss"].values.mean(axis=0)],
     }

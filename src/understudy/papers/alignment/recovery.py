@@ -88,7 +88,7 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
             bound=0.0,
         ),
         at_least("recovery at the least polarity less at the largest, every width", share[0] - share[-1], bound=0.0),
-        at_most("1x at the end, largest polarity: stuck below", share[-1, 0], bound=1 - 1e-9),
+        at_most("1x at the end, largest polarity: stuck below", share[-1, 0], bound=0.9),
     ]
     measured = {
         f"p = {p:g}": ", ".join(

@@ -12,6 +12,7 @@ from understudy.papers.few_neurons import (
     slips,
     splitting,
     toy_infinity,
+    unequal,
 )
 
 CLAIMS = (
@@ -28,4 +29,5 @@ CLAIMS = (
     growing.CLAIM,
     slips.RELU_POINTS,
     slips.SOFTPLUS_PROOF,
+    unequal.CLAIM,
 )
