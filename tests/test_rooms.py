@@ -35,6 +35,7 @@ ROOMS = [
     "store",
     "network_files",
     "results",
+    "branches",
     "fitting",
     "clusters",
     "sweeps",

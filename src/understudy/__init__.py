@@ -28,6 +28,7 @@ _HOMES = {
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
     "certify": "understudy.certifying",
+    "continuation": "understudy.branches",
     "fit": "understudy.fitting",
     "interaction": "understudy.gaussian",
     "open": "understudy.experiments",
@@ -35,6 +36,7 @@ _HOMES = {
 _ROOMS = (
     "activations",
     "alignment",
+    "branches",
     "dynamics",
     "experiments",
     "gaussian",
@@ -57,6 +59,7 @@ _ROOMS = (
 if TYPE_CHECKING:
     from understudy import activations as activations
     from understudy import alignment as alignment
+    from understudy import branches as branches
     from understudy import dynamics as dynamics
     from understudy import experiments as experiments
     from understudy import gaussian as gaussian
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     from understudy import tasks as tasks
     from understudy import theory as theory
     from understudy import torch as torch
+    from understudy.branches import continuation as continuation
     from understudy.certifying import certify as certify
     from understudy.experiments import open as open
     from understudy.fitting import fit as fit

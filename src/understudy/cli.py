@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.commands.align import align
+from understudy.commands.branch import branch
 from understudy.commands.certify import certify
 from understudy.commands.claims import claims
 from understudy.commands.compare import compare
@@ -37,6 +38,7 @@ app.command(rich_help_panel=FIND)(certify)
 app.command(rich_help_panel=FIND)(verify)
 app.command(rich_help_panel=FIND)(align)
 app.command(rich_help_panel=FIND)(online)
+app.command(rich_help_panel=FIND)(branch)
 app.command(rich_help_panel=INSIDE)(lab)
 app.command(rich_help_panel=INSIDE)(layers)
 app.command(rich_help_panel=INSIDE)(compare)

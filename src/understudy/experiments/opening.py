@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from understudy.branches import stored as stored_branches
 from understudy.experiments.data_fit import describe_fit
 from understudy.experiments.description import arrays_in
 from understudy.experiments.flow_fit import FlowFit
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
 
 
 def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `open` is the public name
-    """Open a stored result: a file of `fit` as `Runs`, a directory of them as `Cells`, other files as datasets.
+    """Open a stored result: a file of `fit` as `Runs`, a directory of them as `Cells`, a file of `continuation` as
+    `Continuation`, other files as datasets.
 
     A result that is opened again has what the fresh one had, and prints the same table. `task` is needed only for results
     of a task that was made in Python, and only for networks of your own: without it their parameters are flat vectors.
 
     Raises `OSError` if there is no such file, and `ValueError` (with the reason) if it is not a sound result.
     """
-    return open_results(path, task, _task_of)
+    opened = open_results(path, task, _task_of)
+    return _OBJECTS.get(kind_of(opened), lambda dataset: dataset)(opened)
 
 
 def open_fit(path: str | os.PathLike[str]) -> tuple[FlowFit, Runs]:
@@ -44,3 +47,16 @@ def _task_of(configuration: Mapping[str, Any], dataset: xr.Dataset) -> Task | No
     if set(configuration) == {"kind"}:  # saved from Python: the task is not described
         return None
     return describe_fit(configuration, arrays_in(dataset)).task()
+
+
+_OBJECTS: dict[str, Callable[[Any], Any]] = {stored_branches.KIND: stored_branches.from_dataset}
+"""How files of other kinds than `fit` become objects again."""
+
+
+def kind_of(opened: Any) -> str:
+    """The kind in the configuration of an opened dataset; empty for other objects."""
+    import xarray as xr
+
+    if not isinstance(opened, xr.Dataset):
+        return ""
+    return str(json.loads(opened.attrs["configuration"]).get("kind", ""))
