@@ -119,10 +119,10 @@ class CopyGroups(Task):
         norms = own**2 + (s - 1) * peer**2 + along
         inside = 2 * own * peer + (s - 2) * peer**2 + along
         seen = (own + (s - 1) * peer)[:, None] * cross[:, :count].T  # w_i·(teachers of g), student j of group h ≠ g
-        between = seen + seen.T + (cross * self.sizes) @ cross.T
+        between = seen + seen.T + (cross * self.sizes[None]) @ cross.T
         own_terms = jnp.sum(s * a**2 * (_overlap(norms, norms, norms) + (s - 1) * _overlap(inside, norms, norms)))
         pairs = _overlap(jnp.where(jnp.eye(count, dtype=bool), 0.0, between), norms[:, None], norms[None, :])
-        others = _overlap(cross, norms[:, None], 1.0) * (self.sizes * self.targets)
+        others = _overlap(cross, norms[:, None], 1.0) * (self.sizes * self.targets)[None]
         matched = _overlap(own, norms, 1.0) + (s - 1) * _overlap(peer, norms, 1.0) + jnp.sum(others, axis=1)
         weighted = s * a
         constant = jnp.sum(self.sizes * self.targets**2) * _overlap(1.0, 1.0, 1.0)
