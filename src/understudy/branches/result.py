@@ -1,7 +1,5 @@
 """The result of a continuation: branches of critical points and the special points on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,7 +145,7 @@ class Continuation:
             "special_points": [_special_record(special) for special in self.special_points],
         }
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """All points of all branches, one row each, and the special points."""
         from understudy.branches.stored import to_dataset
 
