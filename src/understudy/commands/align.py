@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table
+from understudy.commands.screen import complain, fail, new_table, show_table
 from understudy.extras import need
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
                 f"{cell['loss'][-1]['median']:.1e}" if cell["loss"][-1]["median"] is not None else "not finite",
             )
     console = Console()
-    console.print(table)
+    show_table(console, table)
     console.print(
         f"{seconds:.1f} s. k, n: teachers and students in the layer; epoch 5, recovered: share of teachers recovered then, and at the end with a 95 % bootstrap interval over seeds; "
         "loss: median of ½ mean ‖f* - f‖² on evaluation samples.",

@@ -11,7 +11,7 @@ import typer
 
 from understudy.commands.options import translate
 from understudy.commands.points import read_problem
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 
 if TYPE_CHECKING:
     from understudy.points import Certificate
@@ -138,7 +138,7 @@ def _show(
         table.add_column(name.replace("_", " "))
     table.add_row(*(f"{x:.6g}" if isinstance(x, float) else str(x) for x in content.values()))
     screen = Console()
-    screen.print(table)
+    show_table(screen, table)
     for line in certificate.evidence:
         screen.print(f"- {line}", markup=False)
     if ends is not None:
@@ -162,6 +162,6 @@ def _show_ends(ends: list[dict[str, Any]], known: int) -> None:
     for end in ends:
         along = f"{'+' if end['sign'] > 0 else '-'} direction {end['direction']}"
         table.add_row(along, end["kind"], end["name"], f"{end['loss']:.9g}", f"{end['distance']:.3g}")
-    screen.print(table)
+    show_table(screen, table)
     if known > MOST_DIRECTIONS:
         screen.print(f"{known} directions are known; the first {MOST_DIRECTIONS} were followed.", highlight=False)

@@ -13,7 +13,7 @@ import typer
 
 from understudy.commands.describing import describe, read_activation
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table, on_two_lines
+from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table
 
 if TYPE_CHECKING:
     from understudy.experiments.fit_seeds import FitOutcome
@@ -225,7 +225,7 @@ def print_table(runs: Any, seconds: float, reused: int) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    console.print(table)
+    show_table(console, table)
     again = f", {reused} seeds reused from the store" if reused else ""
     legend = f"{HELD_OUT} {LEGEND}" if "held out" in heads else LEGEND
     console.print(f"{len(runs)} runs in {seconds:.1f} s{again}. {legend}", highlight=False)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.commands.options import check_out, translate
-from understudy.commands.screen import complain, fail, new_table
+from understudy.commands.screen import complain, fail, new_table, show_table
 
 OPTIONS = {name: "--" + name.replace("_", "-") for name in ("student", "mu", "push", "cluster", "scheduler_file")} | {
     "width": "--student"
@@ -134,7 +134,7 @@ def _print(content: dict[str, Any]) -> None:
             "" if row["split_neuron"] is None else str(row["split_neuron"]) + (f" ({row['scenario']})" if wide else ""),
             *(("" if row["pushed_along"] is None else f"{row['pushed_along']:.1e}",) if wide else ()),
         )
-    console.print(table)
+    show_table(console, table)
     rest_of_it = (
         "u: its correlation with the others; split: the neuron that was split (scenario); λ: eigenvalue of the push."
         if wide

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         sizes = [f"{row[k]:.1e}" for k in ("attraction", "repulsion", "imbalance")]
         ranks = f"{row['rank']}, {row['rank_activated']}"
         table.add_row(str(row["layer"]), str(row["neurons"]), ranks, *counts, *sizes)
-    console.print(table)
+    show_table(console, table)
     console.print(
         "ranks: of the layer before and after the activation. merge: neurons beyond the first of their ray, which can be merged. dead: zero on all inputs. "
         "imbalance: |attraction + repulsion| over the larger; 0 at a minimum. Where a pre-activation is zero (a kink), forces and ∇L have the slope that "

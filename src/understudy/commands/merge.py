@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _print_table(
     for layer in report.layers:
         cells = (layer.layer, layer.before, layer.after, len(layer.groups), len(layer.removed))
         table.add_row(*(str(cell) for cell in cells))
-    console.print(table)
+    show_table(console, table)
     where = "on the data" if report.inputs == "data" else "on standard normal inputs"
     console.print(
         f"Squared norm {report.norm_before:.6g} → {report.norm_after:.6g}. Outputs {where} changed by "

@@ -13,7 +13,7 @@ import typer
 
 from understudy.commands.online_phases import show_phases
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -215,7 +215,7 @@ def _print(
             near = int(np.argmin(np.abs(beside.times - result.times[i])))
             extra = [f"{beside.loss[:, near].mean():.3e}"]
         table.add_row(f"{result.times[i]:g}", f"{result.loss[i]:.3e}", overlaps, *extra)
-    console.print(table)
+    show_table(console, table)
     if plateaus:
         _print_plateaus(console, plateaus)
     if certify:
@@ -249,7 +249,7 @@ def _print_plateaus(console: Console, plateaus: list[Plateau]) -> None:
     }
     for name, show in rows.items():
         table.add_row(name, *(show(p) for p in plateaus))
-    console.print(table)
+    show_table(console, table)
 
 
 def _time(value: float) -> str:

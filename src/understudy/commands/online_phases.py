@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from understudy.commands.options import parse_list
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 
 if TYPE_CHECKING:
     from understudy.online import Phases
@@ -79,7 +79,7 @@ def _print(told: dict[str, Any], phases: Phases) -> None:
         table.add_column(f"{width} students", justify="right")
     for rate, row in zip(phases.rates, phases.errors, strict=True):
         table.add_row(f"{rate:g}", *(f"{value:.3e}" if math.isfinite(value) else "unstable" for value in row))
-    console.print(table)
+    show_table(console, table)
     console.print(
         "E(f - f*)² to first order in noise², around the perfect student with silent superfluous students. unstable: at "
         "this η the equations leave the perfect student even without noise.",

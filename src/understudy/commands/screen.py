@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 
@@ -28,6 +29,21 @@ def new_table() -> Table:
     from rich.table import Table
 
     return Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Print a table. On a narrow screen its last columns are left out, whole, and named."""
+    from rich.measure import Measurement
+
+    left_out: list[str] = []
+    while len(table.columns) > 2:
+        wide = console.options.update(width=10_000)
+        if Measurement.get(console, wide, table).minimum <= console.width:
+            break
+        left_out.insert(0, str(table.columns.pop().header))
+    console.print(table)
+    if left_out:
+        console.print(f"The screen is too narrow to show: {', '.join(left_out)}.", highlight=False)
 
 
 def on_two_lines(label: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 
 if TYPE_CHECKING:
     from understudy.networks import Teacher
@@ -134,7 +134,7 @@ def _print(report: dict[str, Any]) -> None:
         for s in row["splits"]:
             numbers = (f"{s[key]:.1e}" for key in ("least_eigenvalue", "lower_bound", "upper_bound"))
             table.add_row(f"{s['mu']:g}", s["kind"], str(s["index"]), *numbers)
-        console.print(table)
+        show_table(console, table)
     console.print(
         "least λ: least Hessian eigenvalue; bounds: of the least one that is not trivially zero (App. D.2.1, Lemma 4.2).",
         highlight=False,

@@ -13,7 +13,7 @@ import typer
 
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table, on_two_lines
+from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table
 
 if TYPE_CHECKING:
     from understudy.experiments.collecting import Collection
@@ -184,7 +184,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
                 "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
                 f"≤ {row['largest_gradient_norm']:.0e}",
             )
-        console.print(table)
+        show_table(console, table)
     cells = f"{len(rows)} cell{'s' * (len(rows) != 1)} in {seconds:.1f} s"
     console.print(f"{cells}: {found.computed} seeds computed, {found.reused} stored before.", highlight=False)
 
