@@ -29,8 +29,9 @@ def blocks(page, language):
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
 def test_python_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
-    if any("import torch" in block for block in blocks(page, "python")):
-        pytest.importorskip("torch", reason="PyTorch is not installed")
+    for package in ("torch", "onnxruntime"):
+        if any(f"import {package}" in block for block in blocks(page, "python")):
+            pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(tmp_path)  # for pages that write files
     names = {}
     for block in blocks(page, "python"):

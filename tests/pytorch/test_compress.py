@@ -48,6 +48,28 @@ def redundant_mlp():
     return model
 
 
+def test_a_layer_that_reads_and_makes_the_same_neurons_is_narrowed_with_them():
+    """x + conv(x): one space before and after the layer; copies planted in it go at no cost."""
+
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.inner = nn.Conv2d(3, 6, 3, padding=1), nn.Conv2d(6, 6, 3, padding=1)
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, x):
+            x = torch.relu(self.first(x))
+            return self.head(torch.relu(x + self.inner(x)).mean((2, 3)))
+
+    model, data = nets.seeded(Loop), nets.images(60)
+    with torch.no_grad():
+        for layer in (model.first, model.inner):
+            layer.weight[3:], layer.bias[3:] = layer.weight[:3].clone(), layer.bias[:3].clone()
+    smaller = ut.compress(model, data, keep=0.5)
+    assert smaller.model.inner.weight.shape == (3, 3, 3, 3)
+    torch.testing.assert_close(smaller.model(data), model(data), rtol=1e-4, atol=1e-4)
+
+
 def test_redundant_neurons_cost_nothing():
     data = torch.randn(400, 6, generator=torch.Generator().manual_seed(0))
     smaller = ut.compress(redundant_mlp(), data, widths=[12, 8])

@@ -81,6 +81,10 @@ def shrink(
             kept[space] = torch.tensor(choose(graph.spaces[space], views, widths[space]))
             assert call.inputs is not None
             columns = graph.entries(call.inputs, {space: kept[space]})
+            if call.outputs[0][0] == space:  # a layer beside a shortcut that reads and makes the same neurons
+                for part in (fit, check):
+                    if call.weight in part:
+                        part[call.weight] = part[call.weight].take_outputs(kept[space])
             known = (fit, check, columns) if len(waiting) == 1 else None
             cut(current, graph, {space: kept[space]})
             graph.spaces[space].size = len(kept[space])
