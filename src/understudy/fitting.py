@@ -49,6 +49,7 @@ def fit(
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
     jobs: int | None = None,
+    proof: bool = False,
 ) -> Runs:
     """Follow the gradient flow from one random start per seed, then certify and explain the points that it reaches.
 
@@ -64,6 +65,7 @@ def fit(
     - `watch`: a function that is called with a `FitProgress` during the work.
     - `jobs`: number of processes. Unless given, helper processes are started if the rest of the work would take more
       than a few seconds, up to one process per core (or `UNDERSTUDY_JOBS`). Results do not depend on it.
+    - `proof`: also try to prove what each end point is; see `certify`. Proofs are stored with the runs.
 
     The first fit of a kind takes a few seconds to compile. Compiled programs are kept in the cache directory
     (`UNDERSTUDY_CACHE`, or `~/.cache/understudy`), unless you have set one for JAX (`JAX_COMPILATION_CACHE_DIR`).
@@ -77,7 +79,7 @@ def fit(
     """
     keep_compiled_programs()
     options = FlowOptions() if options is None else options
-    found = sorted(fit_each(task, seeds, init_std, init, options, watch, jobs), key=lambda x: x[0])
+    found = sorted(fit_each(task, seeds, init_std, init, options, watch, jobs, proof), key=lambda x: x[0])
     return Runs([run for _, run in found], task, options.times)
 
 
@@ -89,6 +91,7 @@ def fit_each(
     options: FlowOptions | None = None,
     watch: Callable[[FitProgress], None] | None = None,
     jobs: int | None = None,
+    proof: bool = False,
 ) -> Iterator[tuple[int, Run]]:
     """Like `fit`, but yield (position, run) as soon as each run is finished."""
     numbers = seed_numbers(seeds)
@@ -110,6 +113,10 @@ def fit_each(
             certificate = certify(task, parameters, diverging=ended.diverging)
         else:
             certificate = carried(ended.certificate, partial(_lift, reduction, position), trajectory.vector)
+        if proof:
+            from understudy.proofs import prove
+
+            certificate = replace(certificate, proof=prove(task, parameters))
         finished.add(position)
         yield (
             position,
@@ -196,7 +203,8 @@ def _follow_share(share: _Share, watch: Callable[[int, float], None] | None = No
             watch(steps, time)
 
     for index, trajectory in follow(task, share.vectors, share.options, lanes=share.lanes, watch=report):
-        found = find_divergence(trajectory, scale=power_of_two(task.target_scale))
+        scale = power_of_two(task.target_scale) if trajectory.unit == 1 else 1.0
+        found = find_divergence(trajectory, scale=scale)
         diverging = describe_escape(task, trajectory, found).words if found else None
         certificate = None
         if share.outside is not None:  # the point is already known in the span, so it need not be found again

@@ -389,10 +389,20 @@ def test_beyond_the_dense_limit_the_verdict_is_the_same(monkeypatch):
         found = us.certify(task, copy_average("erf", partition=partition))
         assert (found.kind, found.method) == (kind, "matrix-free")
         assert found.index + found.zeros + found.positives == task.size
+        assert found.distance < 1e-10
+        assert 0 < found.rounding.hessian < 1e-10
+        assert len(found.directions) == found.index
     far = us.Population(us.Teacher.orthonormal(8, dim=40), width=4)
     found = us.certify(far, copy_average("erf", partition=(1, 1, 1, 5), dim=40))
     assert (found.kind, found.method) == ("minimum", "matrix-free")
     assert found.index + found.zeros + found.positives == far.size
+    for unit in (1e-9, 1e9):
+        scaled = us.Population(us.Teacher(np.eye(8), np.full(8, unit), "erf"), width=4)
+        for partition, kind in (((1, 1, 1, 5), "minimum"), ((2, 2, 2, 2), "strict saddle")):
+            point = copy_average("erf", partition=partition)
+            moved = us.TwoLayer(point.incoming, unit * np.asarray(point.outgoing))
+            assert us.certify(scaled, moved).kind == kind
+            assert us.certify(scaled, np.asarray(scaled.flatten(moved)) * 1.001).kind == "unconverged"
 
 
 # -- where everything cancels ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 OPTIONS = {
     name: "--" + name.replace("_", "-")
     for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
-                 "max_time", "times", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation",
-                 "layers", "cost", "penalty", "outputs")
+                 "max_time", "times", "proof", "cluster", "scheduler_file", "bias", "mean", "covariance",
+                 "student_activation", "layers", "cost", "penalty", "outputs")
 } | {"workers": "--jobs", "jobs": "--jobs", "width": "--student"}  # fmt: skip
 
 
@@ -94,6 +95,7 @@ def fit(
         Path | None,
         typer.Option("--continue", help="Continue from the end points of a stored result (a file or a directory)."),
     ] = None,
+    proof: Annotated[bool, typer.Option("--proof", help="Also prove what each end point is (extra 'proofs').")] = False,
     limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; up to one per core unless given.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
@@ -116,7 +118,7 @@ def fit(
         "outputs": outputs,
         "student_activation": student_activation, "bias": bias, "mean": mean, "covariance": covariance,
         "sphere": sphere, "init": init, "init_std": init_std, "tolerance": tolerance, "max_time": max_time,
-        "times": None if times is None else tuple(parse_list(times, "--times", "0.1,1,10")),
+        "times": None if times is None else tuple(parse_list(times, "--times", "0.1,1,10")), "proof": proof or None,
     }  # fmt: skip
     from understudy.compilation import keep_compiled_programs
 
@@ -201,9 +203,21 @@ def _report(description: FlowFit, outcome: FitOutcome, seconds: float, as_json: 
 
         task = {k: v for k, v in description.configuration().items() if k != "kind"}
         runs = [{k: None if v != v else v for k, v in run.summary().items()} for run in outcome.runs]
+        for row, run in zip(runs, outcome.runs, strict=True):
+            if (proof := run.certificate.proof) is not None:
+                row["proof"] = {"holds": proof.holds, "statement": proof.statement}
         print(json.dumps(jsonable({"task": task, "seconds": round(seconds, 3), "runs": runs}), indent=1))
     elif len(outcome.runs):
         print_table(outcome.runs, seconds, outcome.reused)
+        _tell_proofs(outcome)
+
+
+def _tell_proofs(outcome: FitOutcome) -> None:
+    """How many end points were proved to be what, and why others were not."""
+    proofs = [run.certificate.proof for run in outcome.runs if run.certificate.proof is not None]
+    told = Counter(f"proved: {p.kind}" if p.holds else f"not proved: {p.reason}" for p in proofs)
+    for words, count in told.most_common():
+        _say(f"{count} of {len(proofs)} {words}")
 
 
 def print_table(runs: Any, seconds: float, reused: int) -> None:

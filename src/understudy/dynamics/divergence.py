@@ -47,16 +47,18 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None, scale: flo
     that for ever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
 
     At loose tolerances the last gradient is mostly the integrator's error in stiff directions. If `task` is given and
-    snapshots were kept, the fall of the loss in the last decade is measured instead. `scale`: the unit of the loss.
+    snapshots were kept, the fall of the loss in the last decade is measured instead. `scale`: the size of the loss, in
+    natural units.
     """
     if trajectory.ending in ("polished", "settled") or len(trajectory.norms) < 4 * _DECADES // 2:
         return None
     times, norms = trajectory.norms.T
     end = times[-1]
     early = np.flatnonzero(trajectory.times <= end / 10)
-    fall = end * trajectory.gradient_norm**2
+    speed = trajectory.gradient_norm if np.isnan(trajectory.speed) else trajectory.speed
+    fall = end * speed**2
     if task is not None and len(early):
-        fall = float(task.loss(trajectory.snapshots[early[-1]])) - trajectory.loss
+        fall = (float(task.loss(trajectory.snapshots[early[-1]])) - trajectory.loss) / trajectory.unit
     if times[0] > end / 10**_DECADES or fall > _SETTLED * scale:
         return None
     marks = end / 10.0 ** np.arange(_DECADES, -1, -1)

@@ -21,7 +21,9 @@ from understudy.dynamics import jump, large, rosenbrock
 from understudy.dynamics.landing import land
 from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
+from understudy.tasks.rescaled import rescaled
 from understudy.tasks.task import Task
+from understudy.tasks.units import Units
 
 _NOISE = 10.0
 """How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small beside it."""
@@ -186,6 +188,10 @@ def follow(
     """
     options = FlowOptions() if options is None else options
     starts = np.asarray(starts, float)
+    units = task.units(starts)
+    if not units.ordinary:
+        yield from _follow_rescaled(task, starts, units, options, lanes, watch, observe)
+        return
     seeds, size = starts.shape
     count = lanes_for(size, seeds) if lanes is None else lanes
     if task.kinked:
@@ -199,6 +205,32 @@ def follow(
             yield from large.follow(task, starts, options, watch)
         else:
             yield from _follow(task, starts, options, count, watch, observe)
+
+
+def _follow_rescaled(
+    task: Task,
+    starts: np.ndarray,
+    units: Units,
+    options: FlowOptions,
+    lanes: int | None,
+    watch: Callable[[int, int, float], None] | None,
+    observe: Callable[[int, Glimpse], None] | None,
+) -> Iterator[tuple[int, Trajectory]]:
+    """`follow` for a task that is not in natural units: follow the rescaled task, and change units back."""
+    natural = rescaled(task, units)
+
+    def glimpse(index: int, seen: Glimpse) -> None:
+        assert observe is not None
+        vector, snapshots = seen.vector * units.lengths, seen.snapshots * units.lengths
+        norm = float(jnp.linalg.norm(task.gradient(vector)))
+        observe(index, Glimpse(seen.time, seen.loss * units.loss, norm, vector, seen.times, snapshots))
+
+    looking = None if observe is None else glimpse
+    for index, run in follow(natural, starts / units.lengths, options, lanes=lanes, watch=watch, observe=looking):
+        norm = run.gradient_norm * float(np.max(units.loss / units.lengths))
+        if run.ending != "settled":  # on kinks there is no gradient, only the bound above
+            norm = float(jnp.linalg.norm(task.gradient(jnp.asarray(run.vector * units.lengths))))
+        yield index, run.in_units(units.lengths, units.loss, norm)
 
 
 def _follow(

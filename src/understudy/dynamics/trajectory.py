@@ -1,7 +1,7 @@
 """Options of the flow, and the trajectory that results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -17,7 +17,7 @@ MARKS = 80
 
 @dataclass(frozen=True)
 class FlowOptions:
-    """Tolerances and limits of the gradient flow.
+    """Tolerances and limits of the gradient flow, in natural units (those of the task itself, if it is ordinary).
 
     - `rtol`, `atol`: tolerances on the local error of a step, relative and absolute.
     - `stop`: gradient norm at which a run counts as stationary if no jump to Newton's method was justified before.
@@ -60,6 +60,9 @@ class Trajectory:
     `times`, `snapshots`: the snapshot times that the run reached, and the parameters at these times. `jump` describes
     the jump that ended the flow, if there was one. `time` is its departure time, `flow_end` the last point of the flow
     itself. `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
+
+    Times and norms are in natural units; see `understudy.tasks.units`. For ordinary problems these are the units of the
+    task. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where both are the same.
     """
 
     vector: np.ndarray
@@ -75,3 +78,18 @@ class Trajectory:
     jump: dict[str, float] | None = None
     factorisations: int = 0
     norms: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
+    speed: float = float("nan")
+    unit: float = 1.0
+
+    def in_units(self, lengths: np.ndarray, unit: float, gradient_norm: float) -> "Trajectory":
+        """The trajectory of a rescaled task with its points, loss and gradient norm in the units of the task itself."""
+        return replace(
+            self,
+            vector=self.vector * lengths,
+            loss=self.loss * unit,
+            gradient_norm=gradient_norm,
+            snapshots=self.snapshots * lengths,
+            flow_end=self.flow_end * lengths,
+            speed=self.gradient_norm,
+            unit=unit,
+        )

@@ -42,6 +42,7 @@ class Fit(FlowFit):
       On the sphere starts are uniform.
     - `tolerance`: relative and absolute tolerance of the flow; `max_time`: where it ends at the latest; `times`: when
       parameters are kept, log-spaced unless given.
+    - `proof`: whether to try to prove what each end point is; see `understudy.proofs`.
     - `begin`: the hash of the runs this one continues, whose ends are its starts.
     - `arrays`: a teacher of your own as `teacher_incoming` (k, d) and `teacher_outgoing` (k,) or (k, m), and if it has
       them `teacher_bias` (k,) and `teacher_offset`; `mean` (d,) and `covariance` (d, d) of the inputs.
@@ -66,6 +67,7 @@ class Fit(FlowFit):
     bias: str | None = None
     student_activation: str | None = None
     outputs: int | None = None
+    proof: bool = False
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ class FlowFit:
     times: tuple[float, ...] | None
     begin: str | None
     arrays: Mapping[str, np.ndarray]
+    proof: bool = False
 
     def task(self) -> "Task":
         """The task that is described."""
@@ -166,7 +167,8 @@ class FlowFit:
         if (starts is None) != (self.begin is None):
             raise ValueError("Runs that continue others begin at their ends: give starts together with begin.")
         chosen = self.start_options() if starts is None else {"init": starts}
-        for _, run in fit_each(self.task(), seeds, **chosen, options=self.options(), watch=observe, jobs=jobs):
+        chosen |= {"options": self.options(), "watch": observe, "jobs": jobs, "proof": self.proof}
+        for _, run in fit_each(self.task(), seeds, **chosen):
             yield self.finish(run)
 
     def to_runs(self, runs: list[Run]) -> Runs:

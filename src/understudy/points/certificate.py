@@ -4,34 +4,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from understudy.points.case import Case, study
 from understudy.points.findings import Answer, judge, on_kink
 from understudy.points.kinks import one_sided_descent
-from understudy.points.matrix_free import lowest_eigenpairs
+from understudy.points.matrix_free import certify_large
 from understudy.points.on_kinks import examine_kinks
-from understudy.points.surroundings import Rounding, Surroundings
+from understudy.points.surroundings import Rounding, Surroundings, natural_lengths
 from understudy.points.verdict import Certificate as Certificate
 from understudy.points.verdict import Kind as Kind
+from understudy.points.verdict import bare
 from understudy.points.zero_loss import at_lower_bound
+from understudy.tasks.rescaled import rescaled
 from understudy.tasks.task import Task
+from understudy.tasks.units import Units
 
 DENSE = 3_000
 """Up to this many parameters the whole spectrum is computed; beyond, its lower end."""
-
-
-@eqx.filter_jit
-def _slope(task: Task, vector: Array) -> tuple[Array, Array]:
-    return task.value_and_gradient(vector)
-
-
-@eqx.filter_jit
-def _outside(task: Task, vector: Array) -> Array:
-    return task.outside_hessian(vector)
 
 
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:
@@ -70,7 +61,7 @@ def certify_in_span(
     if local.kinked and local.size <= DENSE and local.kinks(origin):
         return _on_kinks(local, np.asarray(origin), tolerance, diverging)
     if local.size > DENSE:
-        return _matrix_free(local, origin, outside, tolerance, diverging)
+        return carried(certify_large(local, np.asarray(origin), outside, tolerance, diverging), local.point, origin)
     return carried(_dense(local, np.asarray(origin), outside, tolerance, diverging), local.point, origin)
 
 
@@ -85,7 +76,8 @@ def carried(certificate: Certificate, place: Callable[[Any], Any], origin: Any) 
 
 def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str | None) -> Certificate:
     """The verdict where pre-activations are zero: from slopes and from curvatures along the kinks; see `on_kinks`."""
-    found = examine_kinks(task, vector, tolerance)
+    lengths = natural_lengths(task, vector)
+    found = examine_kinks(rescaled(task, Units(lengths, 1.0)), vector / lengths, tolerance)
     kind: Kind = "unconverged" if found.kind == "not stationary" else found.kind
     words, values = [found.words], found.eigenvalues
     if kind in ("undecided", "unconverged"):
@@ -100,7 +92,7 @@ def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str |
     return Certificate(
         kind="diverging" if diverging else kind,
         loss=float(task.loss(vector)),
-        gradient_norm=found.residual,
+        gradient_norm=float(np.linalg.norm(found.gradient / lengths)),
         newton_decrement=float("nan"),
         least_eigenvalue=float(np.min(values, initial=np.inf)) if len(values) else float("nan"),
         index=index,
@@ -191,75 +183,10 @@ def _without_derivatives(around: Surroundings, diverging: str | None) -> Certifi
     kinks = around.task.kinks(around.vector)
     bound = at_lower_bound(around)
     if diverging:
-        return _bare("diverging", loss, norm, (diverging, *kinks))
+        return bare("diverging", loss, norm, (diverging, *kinks))
     if bound is not None:
-        return _bare("minimum", loss, norm, ("the loss is at its lower bound, to rounding: a global minimum", *kinks))
+        return bare("minimum", loss, norm, ("the loss is at its lower bound, to rounding: a global minimum", *kinks))
     if not kinks:
-        return _bare("unconverged", loss, norm, ("gradient or Hessian is not finite here",))
+        return bare("unconverged", loss, norm, ("gradient or Hessian is not finite here",))
     answer = on_kink(around, kinks)
-    return _bare(answer.kind, loss, norm, answer.words, _directions(around, answer.directions))
-
-
-def _bare(
-    kind: Kind, loss: float, norm: float, words: tuple[str, ...], directions: np.ndarray | None = None
-) -> Certificate:
-    """A certificate without a spectrum."""
-    nan, empty = float("nan"), np.zeros(0)
-    found = Certificate(kind, loss, norm, nan, nan, 0, 0, 0, nan, 0, 0, 0, "dense", words, empty, empty.astype(int))
-    return found if directions is None else replace(found, directions=directions)
-
-
-def _sorted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    order = np.argsort(values)
-    return values[order], order
-
-
-def _matrix_free(task: Task, vector: Array, outside: int, tolerance: float, diverging: str | None) -> Certificate:
-    """The verdict from the lower end of the spectrum, which is enough to distinguish a minimum from a strict saddle."""
-    loss, gradient = _slope(task, vector)
-    norm = float(jnp.linalg.norm(gradient))
-    kinks = task.kinks(vector)
-    if kinks or not np.isfinite(norm):
-        words = (*([diverging] if diverging else []), *(kinks or ["the gradient is not finite here"]))
-        return _bare("diverging" if diverging else "unconverged", float(loss), norm, words)
-    values, _ = lowest_eigenpairs(task, vector, 12)
-    multiplicities, total = np.ones(len(values), int), task.size
-    if outside:
-        extra = np.linalg.eigvalsh(np.asarray(_outside(task, jnp.asarray(vector))))
-        values, order = _sorted(np.concatenate([values, extra]))
-        multiplicities = np.concatenate([multiplicities, np.full(len(extra), outside)])[order]
-        total += outside * len(extra)
-    threshold = 1e-8 * max(1.0, float(np.abs(values).max()))
-    index = int(multiplicities[values < -threshold].sum())
-    zeros = int(multiplicities[np.abs(values) <= threshold].sum())
-    evidence = [f"the 12 lowest eigenvalues of {task.size}, by Lanczos to {threshold:.0e}; index is a lower bound"]
-    kind: Kind = "minimum"
-    if diverging:
-        kind = "diverging"
-        evidence.append(diverging)
-    elif norm > tolerance:
-        kind = "unconverged"
-        evidence.append(f"gradient norm {norm:.2e} is above {tolerance:.0e}")
-    elif index:
-        kind = "strict saddle"
-    elif zeros:
-        kind = "undecided"
-        evidence.append(f"{zeros} eigenvalues are zero to the accuracy of Lanczos: no verdict without a dense spectrum")
-    return Certificate(
-        kind=kind,
-        loss=float(loss),
-        gradient_norm=norm,
-        newton_decrement=float("nan"),
-        least_eigenvalue=float(values[0]),
-        index=index,
-        zeros=zeros,
-        positives=total - index - zeros,
-        threshold=threshold,
-        explained=0,
-        unexplained=zeros,
-        flat_dimension=0,
-        method="matrix-free",
-        evidence=tuple(evidence),
-        eigenvalues=values,
-        multiplicities=multiplicities,
-    )
+    return replace(bare(answer.kind, loss, norm, answer.words), directions=_directions(around, answer.directions))

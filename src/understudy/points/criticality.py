@@ -8,7 +8,7 @@ from understudy.points.surroundings import EPS, Surroundings
 
 _NEWTON_STEPS = 60
 _SLOWEST = 0.97
-"""Newton's steps toward a degenerate point of order m shrink by 1 - 1/(m - 1): less than this for every order up to 30."""
+"""Newton's steps toward a degenerate point of order m shrink by 1 - 1/(m - 1), less than this for orders up to 30."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ class WayDown:
         )
         return (
             f"student {self.neuron} has no outgoing weight, so its incoming vector is free, and at distances "
-            f"{self.radii} from it the loss has slopes {told} in the outgoing weight (order {self.order:.2f}): {meaning}"
+            f"{self.radii} from it the loss has slopes {told} in the outgoing weight (order {self.order:.2f}): "
+            f"{meaning}"
         )
 
 

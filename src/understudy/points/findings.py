@@ -88,7 +88,8 @@ def has_no_critical_point(case: Case) -> Answer | None:
         return Answer("unconverged", (f"everything is small, but no critical point is near: {case.astray}",))
     reach = 0.1 * (1 + float(np.linalg.norm(case.around.vector / case.around.lengths)))
     if case.spectrum.distance > reach:
-        words = f"everything is small: Newton's step is {case.spectrum.distance:.2g} long, so that no critical point is near"
+        length = f"{case.spectrum.distance:.2g}"
+        words = f"everything is small: Newton's step is {length} long, so that no critical point is near"
         return Answer("unconverged", (words,))
     zero = case.spectrum.zero
     if not case.unexplained or not zero.any():
@@ -97,9 +98,10 @@ def has_no_critical_point(case: Case) -> Answer | None:
     worst = int(np.argmax(slopes / np.maximum(noise, 1e-300)))
     if slopes[worst] <= _SLOPE * noise[worst] or case.spectrum.unsure:
         return None
+    share = slopes[worst] / max(noise[worst], 1e-300)
     words = (
-        f"a slope of {slopes[worst] * case.around.unit:.1e} ({slopes[worst] / max(noise[worst], 1e-300):.0e} times its rounding) "
-        "along a direction without curvature: no critical point is near"
+        f"a slope of {slopes[worst] * case.around.unit:.1e} ({share:.0e} times its rounding) along a direction without "
+        "curvature: no critical point is near"
     )
     return Answer("unconverged", (words,))
 
@@ -148,8 +150,8 @@ def looks_further(case: Case) -> Answer:
         kind = "undecided"
         words = (
             *words,
-            f"{case.spectrum.unsure} eigenvalues change by more than a quarter of themselves within Newton's step, and the loss "
-            "around is level to rounding: too far from a critical point to tell",
+            f"{case.spectrum.unsure} eigenvalues change by more than a quarter of themselves within Newton's step, "
+            "and the loss around is level to rounding: too far from a critical point to tell",
         )
     flat = max(case.explained, higher.flat + len(skip)) if kind == "minimum" else None
     return Answer(kind, words, flat, direction, higher, down, higher.drop)

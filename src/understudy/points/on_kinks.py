@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.points.surroundings import power_of_two
 from understudy.tasks.task import ON_KINK, Task
 
 _ROUNDS = 4
@@ -40,13 +41,14 @@ class OnKinks:
     """The analysis of a point on kinks.
 
     - `kind`: `"minimum"`, `"strict saddle"`, `"undecided"`, or `"not stationary"`.
-    - `residual`: ‖∇_θ G(θ, s)‖ with the best slopes s; `margin`: the least 1 - |s_j|; `pinned`: how many z are zero.
+    - `gradient`: ∇_θ G(θ, s) with the best slopes s, and `residual` its norm; `margin`: the least 1 - |s_j|; `pinned`: how many z are zero.
     - `eigenvalues`: curvatures along directions that keep these z at zero, ascending; `threshold` for them; `flat`: how
       many of them are zero because of a continuous symmetry.
     - `words`: the reasoning.
     """
 
     kind: Literal["minimum", "strict saddle", "undecided", "not stationary"]
+    gradient: np.ndarray
     residual: float
     margin: float
     pinned: int
@@ -93,8 +95,11 @@ def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
     margin = float(np.min(1 - np.abs(gates[pinned]), initial=1.0))
     weakest = float(np.min(force[pinned], initial=np.inf))
     forced = weakest > _INSIDE * float(np.abs(force).max(initial=0.0))
-    told = f"{int(pinned.sum())} hidden pre-activations are zero; with the best slopes there the gradient norm is {residual:.1e}"
-    if residual > max(tolerance, rounding):
+    told = (
+        f"{int(pinned.sum())} hidden pre-activations are zero; with the best slopes there the gradient norm is "
+        f"{residual:.1e}"
+    )
+    if residual > max(tolerance * power_of_two(size), rounding):
         kind, words = "not stationary", f"{told}: not stationary"
     elif (fall := _one_sided(rows, force[pinned], gates[pinned])) < -_INSIDE * float(np.abs(force).max(initial=0.0)):
         kind, words = "not stationary", f"{told}, but the loss falls to one side of a kink, with slope {fall:.1e}"
@@ -119,7 +124,7 @@ def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
         least = f"{above[0]:.3e}" if len(above) else "none left"
         kind = "minimum"
         words = f"{told}; all slopes inside by {margin:.2g}; least curvature along the kinks: {least}"
-    return OnKinks(kind, residual, margin, int(pinned.sum()), values, threshold, flat, words)  # type: ignore[arg-type]
+    return OnKinks(kind, gradient, residual, margin, int(pinned.sum()), values, threshold, flat, words)  # type: ignore[arg-type]
 
 
 def _one_sided(rows: np.ndarray, force: np.ndarray, slopes: np.ndarray) -> float:

@@ -20,13 +20,13 @@ from understudy.tasks.task import Evaluation, Task
 EPS = float(np.finfo(float).eps)
 
 BATCH = 32
-"""Points whose gradients are computed at once; shorter batches are filled up, so that one compiled program serves all."""
+"""Points whose gradients are computed at once. Shorter batches are filled up: one compiled program is enough."""
 
 ORDINARY = 128.0
 """Sizes between 1/128 and 128 are left as they are."""
 
 _PERTURBED = 2
-_SPREAD = 6.0
+SPREAD = 6.0
 """How much larger than the larger of two changes under perturbations by rounding the rounding error may be."""
 
 
@@ -71,8 +71,7 @@ class Surroundings:
         self.unit = 1.0
         self.kinked = False
         loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
-        if np.any(self.lengths < 1) and np.linalg.norm(gradient) > _SMALL * np.linalg.norm(hessian):
-            # Small parameters with a slope that is not small: the point is near zero, but the units need not be small.
+        if lengths_may_be_larger(task, self.vector, self.lengths, gradient, float(np.linalg.norm(hessian))):
             self.lengths = np.maximum(self.lengths, 1.0)
             loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
         self.finite = bool(np.isfinite(loss) and np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian)))
@@ -88,9 +87,7 @@ class Surroundings:
             self._perturb()
 
     def _perturb(self) -> None:
-        signs = np.sign(np.cos(np.arange(_PERTURBED * len(self.vector)).reshape(_PERTURBED, -1) * 2.3 + 0.7))
-        ulps = np.maximum(2 * np.spacing(np.abs(self.vector)) / self.lengths, EPS)
-        self.jitter = signs * ulps
+        self.jitter = perturbations(self.vector, self.lengths)
         found = [self.evaluate(offset) for offset in self.jitter]
         self.losses = np.array([x[0] for x in found]) - self.loss
         self.gradients = np.stack([x[1] for x in found]) - self.gradient
@@ -104,17 +101,17 @@ class Surroundings:
         if not self.finite:
             return Rounding(16 * EPS * abs(self.loss), float("nan"), float("nan"))
         return Rounding(
-            loss=_SPREAD * float(np.abs(self.losses).max()) + 16 * EPS * abs(self.loss),
-            gradient=_SPREAD * float(np.linalg.norm(self.gradients, axis=1).max())
+            loss=SPREAD * float(np.abs(self.losses).max()) + 16 * EPS * abs(self.loss),
+            gradient=SPREAD * float(np.linalg.norm(self.gradients, axis=1).max())
             + EPS * float(np.linalg.norm(self.gradient)),
-            hessian=_SPREAD * float(np.linalg.norm(self.hessians, axis=(1, 2)).max())
+            hessian=SPREAD * float(np.linalg.norm(self.hessians, axis=(1, 2)).max())
             + 4 * EPS * float(np.sqrt(len(self.vector)) * np.linalg.norm(self.hessian)),
         )
 
     def along(self, directions: np.ndarray) -> np.ndarray:
         """Rounding of the gradient along each of these directions (columns)."""
         own = EPS * np.abs(directions.T @ self.gradient)
-        return _SPREAD * np.abs(self.gradients @ directions).max(axis=0) + own
+        return SPREAD * np.abs(self.gradients @ directions).max(axis=0) + own
 
     def incoming_lengths(self, count: int) -> np.ndarray:
         """Natural lengths of the first incoming weight of each of `count` neurons."""
@@ -153,6 +150,23 @@ class Surroundings:
             losses.append(np.asarray(loss)[: len(part)])
             gradients.append(np.asarray(gradient)[: len(part)])
         return np.concatenate(losses) / self.unit, self.lengths * np.concatenate(gradients) / self.unit
+
+
+def lengths_may_be_larger(
+    task: Task, vector: np.ndarray, lengths: np.ndarray, gradient: np.ndarray, hessian: float
+) -> bool:
+    """Whether parameters are small and the slope is not, so that the point is near zero but the units need not be.
+
+    A task that knows its lengths is believed.
+    """
+    small = np.any(lengths < 1) and np.linalg.norm(gradient) > _SMALL * hessian
+    return bool(small) and task.natural_lengths(vector) is None
+
+
+def perturbations(vector: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Two offsets of the size of rounding, in natural units."""
+    signs = np.sign(np.cos(np.arange(_PERTURBED * len(vector)).reshape(_PERTURBED, -1) * 2.3 + 0.7))
+    return signs * np.maximum(2 * np.spacing(np.abs(vector)) / lengths, EPS)
 
 
 def power_of_two(size: float) -> float:

@@ -65,3 +65,11 @@ class Certificate:
     drop: float = float("nan")
     rounding: Rounding | None = None
     directions: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+
+def bare(
+    kind: Kind, loss: float, norm: float, words: tuple[str, ...], method: Literal["dense", "matrix-free"] = "dense"
+) -> Certificate:
+    """A certificate without a spectrum."""
+    nan, empty = float("nan"), np.zeros(0)
+    return Certificate(kind, loss, norm, nan, nan, 0, 0, 0, nan, 0, 0, 0, method, words, empty, empty.astype(int))

@@ -7,12 +7,12 @@ from understudy.points.dead_neurons import dead_neurons
 from understudy.points.flats import flat_families
 from understudy.points.surroundings import EPS, Surroundings
 
-_SUMS = 8.0
+SUMS = 8.0
 """Roundings of the targets' mean square that a sum of interactions may be off by."""
 
 _NEAR = 1e-3
-"""Relative distance at which neurons count as equal, and outgoing weights as zero, where the loss is zero to rounding: it grows with
-the fourth power of the distance between split neurons, and (1e-15)^¼ is 2e-4."""
+"""Relative distance at which neurons count as equal, and outgoing weights as zero, where the loss is zero to rounding.
+It grows with the fourth power of the distance between split neurons, and (1e-15)^¼ is 2e-4."""
 
 _TRIED, _RADIUS, _ROUNDS = 6, 0.03, 30
 
@@ -23,7 +23,7 @@ def at_lower_bound(around: Surroundings) -> float | None:
     if not np.isfinite(bound) or not np.isfinite(around.loss):
         return None
     noise = around.rounding.loss if around.finite else 16 * EPS * abs(around.loss)
-    noise += _SUMS * EPS * abs(around.task.target_scale) / around.unit
+    noise += SUMS * EPS * abs(around.task.target_scale) / around.unit
     return noise if around.loss <= bound / around.unit + noise else None
 
 

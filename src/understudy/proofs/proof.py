@@ -105,8 +105,12 @@ class Proof:
 
     def save(self, path: str | Path) -> Path:
         """Write the file that `understudy.proofs.verify` checks."""
+        return write_json(path, self.document())
+
+    def document(self) -> dict[str, Any]:
+        """The content of the file, with its hash."""
         content = self.content()
-        return write_json(path, {**content, "sha256": digest(content)})
+        return {**content, "sha256": digest(content)}
 
     def __str__(self) -> str:
         return self.statement
@@ -124,6 +128,10 @@ class NoProof:
         """The failure, in words."""
         return f"Not proved: {self.reason}."
 
+    def document(self) -> dict[str, Any]:
+        """The reason, to be stored in place of a proof."""
+        return {"reason": self.reason}
+
     def __str__(self) -> str:
         return self.statement
 
@@ -136,37 +144,45 @@ def digest(content: dict[str, Any]) -> str:
 def load(path: str | Path) -> Proof:
     """The proof in a file, without checking it; `verify` does."""
     try:
-        content = json.loads(Path(path).read_text())
-        problem, frame, shares = content["problem"], content["frame"], content["shares"]
-        fixed = problem["fixed_outgoing"]
-        form = ExactForm(
-            loss=problem["loss"],
-            activation=problem["activation"],
-            teacher_activation=problem["teacher_activation"],
-            incoming=np.array(problem["teacher_incoming"], float),
-            outgoing=np.array(problem["teacher_outgoing"], float),
-            width=problem["width"],
-            fixed_outgoing=None if fixed is None else np.array(fixed, float),
-            repulsion=problem["repulsion"],
-            with_constant=problem["with_constant"],
-        )
-        return Proof(
-            form=form,
-            frame=Frame(**frame),
-            center=tuple(tuple(row) for row in content["center"]),
-            units=(content["units"]["incoming"], content["units"]["outgoing"]),
-            radius=content["radius"],
-            error=content["error"],
-            index=content["inertia"]["negative"],
-            zeros=content["inertia"]["zero"],
-            positives=content["inertia"]["positive"],
-            lower=content["loss"]["lower"],
-            upper=content["loss"]["upper"],
-            shares=None if shares is None else Shares(*(tuple(shares[key]) for key in ("neuron", "sign", "share"))),
-        )
+        return _from_content(json.loads(Path(path).read_text()))
     except OSError as error:
         raise BadProofFileError(f"Cannot read {path}: {error.strerror}.") from None
     except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise BadProofFileError(
             f"{path} is not a proof that `Proof.save` or `understudy certify --proof --out` wrote: {error!r}."
         ) from None
+
+
+def from_document(document: dict[str, Any]) -> Proof | NoProof:
+    """The proof, or the reason for its lack, that `document` of either has described; not checked."""
+    return _from_content(document) if "center" in document else NoProof(document["reason"])
+
+
+def _from_content(content: dict[str, Any]) -> Proof:
+    problem, frame, shares = content["problem"], content["frame"], content["shares"]
+    fixed = problem["fixed_outgoing"]
+    form = ExactForm(
+        loss=problem["loss"],
+        activation=problem["activation"],
+        teacher_activation=problem["teacher_activation"],
+        incoming=np.array(problem["teacher_incoming"], float),
+        outgoing=np.array(problem["teacher_outgoing"], float),
+        width=problem["width"],
+        fixed_outgoing=None if fixed is None else np.array(fixed, float),
+        repulsion=problem["repulsion"],
+        with_constant=problem["with_constant"],
+    )
+    return Proof(
+        form=form,
+        frame=Frame(**frame),
+        center=tuple(tuple(row) for row in content["center"]),
+        units=(content["units"]["incoming"], content["units"]["outgoing"]),
+        radius=content["radius"],
+        error=content["error"],
+        index=content["inertia"]["negative"],
+        zeros=content["inertia"]["zero"],
+        positives=content["inertia"]["positive"],
+        lower=content["loss"]["lower"],
+        upper=content["loss"]["upper"],
+        shares=None if shares is None else Shares(*(tuple(shares[key]) for key in ("neuron", "sign", "share"))),
+    )

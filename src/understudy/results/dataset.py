@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _JUMP = ("gradient_norm", "decrement", "distance", "ratio")
-_APART = ("eigenvalues", "multiplicities", "proof")  # arrays are variables; proofs are made of points, not by `fit`
+_APART = ("eigenvalues", "multiplicities", "proof")  # these are variables of their own
 _ALONG = ("outgoing", "norm", "student_teacher")
 """What the task describes that is kept along the flow, too, and not only at its end."""
 
@@ -50,7 +50,8 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
     **Variables**, with the dimension `seed` first:
 
     - the end: `loss`, `kind`, `label`, `incoming` and `outgoing` weights in the basis of the input, norms, correlations;
-      the certificate's numbers and its `eigenvalue`s; `certificate` and `structure` in full, as JSON text.
+      the certificate's numbers and its `eigenvalue`s; `certificate` and `structure` in full, as JSON text. `proof`, if
+      proofs were asked for: the content of a proof's file, or the reason why there is none.
     - the flow: `flow_time`, `steps`, `ending`, `snapshot` (seed, time, parameter), and along it `loss_along`,
       `norm_along`, …. `snapshot`, `flow_end` and `final` are flat vectors of the task that was followed; where the input
       has more than n + k dimensions, those are coordinates in the span of teachers and students (see their attributes),
@@ -87,7 +88,10 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
 
 def _end_data(runs: Runs) -> dict[str, Any]:
     certificates = [run.certificate for run in runs]
+    proofs = [c.proof for c in certificates]
+    stored = ["" if proof is None else json.dumps(proof.document()) for proof in proofs]
     return {
+        **({"proof": ("seed", stored)} if any(stored) else {}),
         "loss": ("seed", [run.loss for run in runs]),
         "kind": ("seed", [c.kind for c in certificates]),
         "label": ("seed", [run.structure.label for run in runs]),
@@ -111,6 +115,12 @@ def _end_data(runs: Runs) -> dict[str, Any]:
 def _flow_data(runs: Runs) -> dict[str, Any]:
     trajectories = [run.trajectory for run in runs]
     count = len(runs.times)
+    units = {}
+    if any(t.unit != 1 for t in trajectories):
+        units = {
+            "flow_speed": ("seed", [t.speed for t in trajectories]),
+            "loss_unit": ("seed", [t.unit for t in trajectories]),
+        }
     jumps = {f"jump_{name}": ("seed", [(t.jump or {}).get(name, np.nan) for t in trajectories]) for name in _JUMP}
     return {
         "flow_time": ("seed", [t.time for t in trajectories]),
@@ -118,6 +128,7 @@ def _flow_data(runs: Runs) -> dict[str, Any]:
         "rejected_steps": ("seed", [t.rejected for t in trajectories]),
         "factorisations": ("seed", [t.factorisations for t in trajectories]),
         "flow_gradient_norm": ("seed", [t.gradient_norm for t in trajectories]),
+        **units,
         "ending": ("seed", [t.ending for t in trajectories]),
         "flow_end": (("seed", "parameter"), np.stack([t.flow_end for t in trajectories])),
         "final": (("seed", "parameter"), np.stack([t.vector for t in trajectories])),
@@ -203,6 +214,7 @@ def _run(data: xr.Dataset, i: int, parameters: Any, flow_task: Task | None) -> R
         json.loads(str(row["certificate"])),
         eigenvalues=row["eigenvalue"][modes],
         multiplicities=row["multiplicity"][modes].astype(int),
+        proof=_proof(data, i),
     )
     reached = np.all(np.isfinite(row["snapshot"]), axis=1)
     jump = {name: float(row[f"jump_{name}"]) for name in _JUMP}
@@ -221,6 +233,8 @@ def _run(data: xr.Dataset, i: int, parameters: Any, flow_task: Task | None) -> R
         jump=None if all(np.isnan(list(jump.values()))) else jump,
         factorisations=int(row["factorisations"]),
         norms=marks[np.all(np.isfinite(marks), axis=1)],
+        speed=float(data["flow_speed"].values[i]) if "flow_speed" in data else float("nan"),
+        unit=float(data["loss_unit"].values[i]) if "loss_unit" in data else 1.0,
     )
     explained = from_record(Structure, json.loads(str(row["structure"])))
     return Run(
@@ -233,6 +247,15 @@ def _run(data: xr.Dataset, i: int, parameters: Any, flow_task: Task | None) -> R
         flow_task,
         float(data["held_out_loss"].values[i]) if "held_out_loss" in data else None,
     )
+
+
+def _proof(data: xr.Dataset, i: int) -> Any:
+    text = str(data["proof"].values[i]) if "proof" in data else ""
+    if not text or text == "nan":
+        return None
+    from understudy.proofs import from_document
+
+    return from_document(json.loads(text))
 
 
 def _values(data: xr.Dataset) -> dict[Any, np.ndarray]:

@@ -22,6 +22,7 @@ from understudy.tasks.costs import Cost
 from understudy.tasks.costs import squared as squared
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.task import Evaluation, Task
+from understudy.tasks.units import Units, natural_size, natural_units
 
 
 class Empirical(Task):
@@ -95,8 +96,12 @@ class Empirical(Task):
     ) -> Float[Array, "seeds P"]:
         """Random networks: every parameter N(0, init_std²), or Glorot's variances for matrices and zero biases.
 
-        A two-layer network is drawn as in `Population`: the same seed gives the same student.
+        A two-layer network is drawn as in `Population`: the same seed gives the same student. All of this is in natural
+        units; see `units`.
         """
+        return self._draw(seeds, init, init_std) * self._lengths()
+
+    def _draw(self, seeds: int | Sequence[int], init: str, init_std: float) -> Float[Array, "seeds P"]:
         shapes = [leaf.shape for leaf in self._shapes()]
         if self.is_two_layer:
             (n, d), outgoing = shapes
@@ -172,6 +177,39 @@ class Empirical(Task):
     def target_scale(self) -> float:
         """Σ_s p_s ‖y_s‖²."""
         return float(self.weights @ jnp.sum(self.targets.reshape(len(self.targets), -1) ** 2, axis=1))
+
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
+        """Weights of the first layer in units of one over the inputs, those of the last in units of the targets.
+
+        The loss is in units of the targets' mean square (squared cost), or of the sum of all weights p (named costs).
+        Lengths are known for `TwoLayer` and `Deep` networks. For your own cost the loss is measured at the starts.
+        """
+        lengths = self._lengths()
+        if not costs.is_bounded(self.cost):
+            return natural_units(lengths, super().units(vectors).loss)
+        total = float(jnp.sum(jnp.abs(self.weights)))
+        return natural_units(lengths, self.target_scale if self.cost is squared else total)
+
+    def _lengths(self) -> np.ndarray:
+        """Natural sizes of the parameters."""
+        inputs = natural_size(float(jnp.sqrt(jnp.mean(self.inputs**2))))
+        total, outputs = float(jnp.sum(jnp.abs(self.weights))), 1.0
+        if self.cost is squared and total > 0:
+            outputs = natural_size(float(np.sqrt(max(self.target_scale, 0.0) / total)))
+        return self._layers(1 / inputs, outputs)
+
+    def _layers(self, first: float, last: float) -> np.ndarray:
+        """Sizes of all parameters, given those of the first and of the last layer; 1 for networks of other kinds."""
+        if self.network_type not in (TwoLayer, Deep) or first == last == 1:
+            return np.ones(self.length)
+        ones = self.unravel(jnp.ones(self.length))
+        if isinstance(ones, TwoLayer):
+            offset = None if ones.offset is None else ones.offset * last
+            return np.asarray(self._ravel(TwoLayer(ones.incoming * first, ones.outgoing * last, ones.bias, offset)))
+        weights, biases = list(ones.weights), list(ones.biases)
+        weights[0], weights[-1] = weights[0] * first, weights[-1] * last * (first if len(weights) == 1 else 1.0)
+        biases[-1] = biases[-1] * last
+        return np.asarray(self._ravel(Deep(tuple(weights), tuple(biases))))
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Rescalings of each hidden neuron of a `TwoLayer` or `Deep` network, if the activation is homogeneous."""

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.tasks.task import Evaluation, Task
+from understudy.tasks.units import Units
 
 
 class Frozen(Task):
@@ -40,6 +41,9 @@ class Frozen(Task):
     @property
     def target_scale(self) -> float:
         return self.task.target_scale
+
+    def units(self, vectors: Float[Array, "*batch P"]) -> Units:
+        return self.task.units(vectors)
 
     def kinks(self, parameters: Any) -> list[str]:
         return self.task.kinks(parameters)

@@ -20,6 +20,7 @@ from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.population import Population
 from understudy.tasks.structure import Structure
 from understudy.tasks.task import Evaluation, Task
+from understudy.tasks.units import Units
 
 LARGEST_DIM = 3
 """Beyond it a grid has millions of nodes; use `Population`."""
@@ -132,6 +133,9 @@ class Grid(Task):
     @property
     def target_scale(self) -> float:
         return self.samples.target_scale
+
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
+        return self.samples.units(vectors)
 
     # Kinks on the nodes belong to the lattice, not to the population loss. But the loss on the lattice is minimised.
 

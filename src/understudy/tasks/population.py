@@ -31,6 +31,7 @@ from understudy.tasks.span import Span, span_of
 from understudy.tasks.structure import Pair, Setting, Structure, read_structure
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
+from understudy.tasks.units import ORDINARY_LENGTH, Units, natural_units
 
 _SHORT = 1e-12
 """Incoming vectors shorter than this, relative to the longest (or to 1, if that is longer), count as zero."""
@@ -252,16 +253,32 @@ class Population(Task):
         lengths[positions[:, : self.dim + self.trains_bias]] = incoming
         return lengths
 
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray | None = None) -> Units:
+        """Incoming weights in units of the teacher's, outgoing ones too, biases in units of pre-activations.
+
+        Where an activation saturates (pre-activations of the teacher far above 1), incoming weights are in units of one
+        over the size of the inputs.
+        """
+        inputs = 1.0 if self.root is None else float(jnp.sqrt(jnp.mean(jnp.sum(self.root**2, axis=1))))
+        incoming = float(jnp.abs(self.teacher.incoming).max(initial=0.0))
+        if self.activation.homogeneity is None and incoming * inputs > ORDINARY_LENGTH:
+            incoming = 1 / inputs
+        lengths = np.full(self.size, float(jnp.abs(self.teacher.outgoing).max(initial=0.0)))
+        positions = np.asarray(self._rows(jnp.arange(self.size)))
+        lengths[positions[:, : self.dim]] = incoming
+        lengths[positions[:, self.dim : self.dim + self.trains_bias]] = incoming * inputs
+        return natural_units(lengths, self.target_scale, incoming * inputs)
+
     def starts(
         self, seeds: int | Sequence[int], init: str = "gaussian", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:
-        """Random students: every weight N(0, init_std²), or Glorot's variances for each layer.
+        """Random students: every weight N(0, init_std²), or Glorot's variances for each layer, in natural units.
 
         Trained biases are N(0, init_std²), or zero with Glorot's rule; the offset starts at zero.
         """
         w, a = drawing.two_layer(seeds, self.width, self.dim, self.outputs, init, init_std)
         c = drawing.biases(seeds, self.width, init, init_std) if self.trains_bias else None
-        return self.flatten(TwoLayer(w, a, c))
+        return self.flatten(TwoLayer(w, a, c)) * self.units().lengths
 
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
         """Name the students with a zero incoming vector and a kinked activation, where the loss has no gradient.
@@ -279,7 +296,7 @@ class Population(Task):
         if self.biased:
             seen = biased.shifted(self, jnp.asarray(w), self.parts(self.flatten(parameters))[1])
             norms = np.hypot(norms, np.asarray(seen.means))
-        short = np.flatnonzero(norms <= _SHORT * max(norms.max(), 1.0))
+        short = np.flatnonzero(norms <= _SHORT * max(norms.max(), self.units().hidden))
         what = "a zero incoming vector and bias" if self.biased else "a zero incoming vector"
         return [f"student {i} has {what}, where the loss has a kink" for i in short]
 

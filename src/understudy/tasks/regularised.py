@@ -20,9 +20,10 @@ from understudy.networks import Deep
 from understudy.tasks import costs
 from understudy.tasks import starts as drawing
 from understudy.tasks.costs import COSTS as COSTS
-from understudy.tasks.costs import Cost
+from understudy.tasks.costs import Cost, squared
 from understudy.tasks.costs import cross_entropy as cross_entropy
 from understudy.tasks.task import Task
+from understudy.tasks.units import Units, natural_size, natural_units
 
 Weights = tuple[Float[Array, "*batch _ _"], ...]
 
@@ -258,6 +259,22 @@ class Regularised(Task):
         """Σ_s p_s ‖y_s‖²."""
         return float(self.sample_weights @ jnp.sum(self.targets**2, axis=1))
 
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray | None = None) -> Units:
+        """The penalty ties all weights together, so that they share one length.
+
+        Homogeneous networks of L layers scale outputs by the L-th power of it; for others it is 1. The loss is in units
+        of the targets' mean square (squared cost), or of the sum of all weights p.
+        """
+        total = float(jnp.sum(self.sample_weights))
+        length = outputs = hidden = 1.0
+        if self.cost is squared and total > 0:
+            outputs = natural_size(float(np.sqrt(self.target_scale / total)))
+        if self.activation.homogeneity == 1:
+            inputs = natural_size(float(jnp.sqrt(jnp.mean(self.entry**2))))
+            length = (outputs / inputs) ** (1 / self.depth)
+            hidden = length * inputs
+        return natural_units(np.full(self.size, length), total * outputs**2, hidden)
+
     def function_distance(self, first: Any, second: Any) -> float:
         """Σ_s p_s ‖f(x_s) - g(x_s)‖² of the outputs."""
         gap = self.representations(self.flatten(first))[-1] - self.representations(self.flatten(second))[-1]
@@ -296,9 +313,10 @@ class Regularised(Task):
     def starts(
         self, seeds: int | Sequence[int], init: str = "glorot", init_std: float = 0.1
     ) -> Float[Array, "seeds P"]:
-        """Random starts, one per seed: entries N(0, init_std²), or Glorot's as in `glorot_starts`."""
+        """Random starts, one per seed, in natural units: entries N(0, init_std²), or Glorot's as in `glorot_starts`."""
         drawing.check_init(init, init_std)
-        return self.glorot_starts(seeds) if init == "glorot" else super().starts(seeds, init, init_std)
+        drawn = self.glorot_starts(seeds) if init == "glorot" else super().starts(seeds, init, init_std)
+        return drawn * self.units().lengths
 
     def glorot_starts(self, seeds: int | Sequence[int], scale: float = 1.0) -> Float[Array, "seeds P"]:
         """W_ℓ with entries N(0, scale² · 2/(n_{ℓ-1} + n_ℓ)), one network per seed."""

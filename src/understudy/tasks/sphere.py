@@ -22,6 +22,7 @@ from understudy.tasks.sphere_structure import read_sphere
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetry import rotation_tangents
 from understudy.tasks.task import Evaluation, Task
+from understudy.tasks.units import Units, natural_units
 
 Loss = Literal["squared", "correlation"]
 
@@ -268,6 +269,10 @@ class Sphere(Task):
     def target_scale(self) -> float:
         """½E f*(x)²; 1 for the correlation loss."""
         return float(self.constant) if self.kind == "squared" else 1.0
+
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
+        """Students have norm 1; the loss is in units of ½E f*(x)²."""
+        return natural_units(np.ones(self.size), self.target_scale)
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
         """Which teachers the students copy or share; see `read_sphere`."""

@@ -20,6 +20,7 @@ from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.structure import Structure
+from understudy.tasks.units import Units, units_from_starts
 
 
 class Evaluation(NamedTuple):
@@ -109,6 +110,13 @@ class Task(eqx.Module):
     def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray | None:
         """The natural size of each parameter (P,), or None if unknown. Certificates use these sizes as units."""
         return None
+
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
+        """Natural units of parameters and loss, for runs from these starts; see `tasks.units`.
+
+        By default the loss is measured at the starts. Tasks that know their targets and inputs do not depend on them.
+        """
+        return units_from_starts(self, vectors)
 
     # -- coordinates --------------------------------------------------------------------------------------------------
 

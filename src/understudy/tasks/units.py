@@ -1,0 +1,71 @@
+"""Natural units of a task: the sizes of its parameters and of its loss.
+
+In natural units θ = D φ and L = U ℓ(φ), parameters and losses are of order one. The flow and its tolerances, and random
+starts, are those of ℓ(φ): the same problem with targets or inputs in other units has the same runs. Sizes are powers of
+two, so that a change of units loses no digits, and they are exactly 1 for ordinary problems.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+ORDINARY_LENGTH = 128.0
+"""Parameters of sizes between 1/128 and 128 are in natural units as they are."""
+
+ORDINARY_LOSS = ORDINARY_LENGTH**2
+"""Losses grow with the square of outputs, so this is the range for losses."""
+
+_PLAUSIBLE = 1e4
+"""Largest ratio of loss and (gradient × length) at a start at which this length is believed to be that of the problem."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """`lengths` (P,): the unit of each parameter; `loss`: that of the loss; `hidden`: that of pre-activations."""
+
+    lengths: np.ndarray = field(repr=False)
+    loss: float
+    hidden: float = 1.0
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether all units are 1."""
+        return self.loss == self.hidden == 1 and bool(np.all(self.lengths == 1))
+
+
+def natural_size(size: float, ordinary: float = ORDINARY_LENGTH) -> float:
+    """The power of two nearest to a size; 1 for sizes between 1/ordinary and ordinary, and for 0, inf and NaN.
+
+    >>> natural_size(3.0), natural_size(1000.0), natural_size(0.0)
+    (1.0, 1024.0, 1.0)
+    """
+    if not np.isfinite(size) or size <= 0 or 1 / ordinary <= size <= ordinary:
+        return 1.0
+    return float(2.0 ** np.round(np.log2(size)))
+
+
+def natural_units(lengths: np.ndarray, loss: float, hidden: float = 1.0) -> Units:
+    """Units from the sizes of parameters (P,), of the loss and of pre-activations, rounded to powers of two."""
+    sizes, place = np.unique(lengths, return_inverse=True)
+    rounded = np.array([natural_size(float(x)) for x in sizes])
+    return Units(rounded[place], natural_size(loss, ORDINARY_LOSS), natural_size(hidden))
+
+
+def units_from_starts(task: Any, vectors: Any) -> Units:
+    """Units of a task that knows none, from starts (batch, P) or one start (P,).
+
+    The loss is measured by |L - lower bound| (or |L| without one) and by the gradient times the size of the start,
+    whichever is larger. The size of a start is the unit of parameters only if both agree: a small start for a problem
+    of order one has a loss of order one, but a much smaller gradient times its size.
+    """
+    points = jnp.atleast_2d(jnp.asarray(vectors, float))
+    bound = task.lower_bound
+    losses = np.abs(np.asarray(task.loss(points)) - (bound if np.isfinite(bound) else 0.0))
+    slopes = np.linalg.norm(np.asarray(task.gradient(points)), axis=1)
+    size = natural_size(float(np.sqrt(np.mean(np.asarray(points) ** 2))))
+    height, fall = float(np.max(losses)), float(np.max(slopes)) * size
+    if not fall > 0 or not 1 / _PLAUSIBLE <= height / fall <= _PLAUSIBLE:
+        size, fall = 1.0, float(np.max(slopes))
+    return natural_units(np.full(points.shape[1], size), max(height, fall))
