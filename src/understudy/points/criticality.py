@@ -59,8 +59,11 @@ def spectrum(around: Surroundings) -> Spectrum:
         if np.all(np.isfinite(moved)):
             change = 4 * vectors.T @ (moved - around.hessian) @ vectors
             scale = 1 / np.sqrt(np.abs(values[kept]))
-            relative = largest(change[np.ix_(kept, kept)] * np.outer(scale, scale))
             least = float(np.abs(values[kept[-1]]))
+            matrix = change[np.ix_(kept, kept)] * np.outer(scale, scale)
+            relative = float(np.linalg.norm(matrix))  # at least the spectral norm, and much cheaper
+            if rounding + relative * least >= least:
+                relative = largest(matrix)
             zero = rounding + largest(change[np.ix_(others, others)])
             if rounding + relative * least < least and zero < least:
                 unsure = float(np.abs(values[others]).max(initial=0.0))
@@ -72,6 +75,8 @@ def spectrum(around: Surroundings) -> Spectrum:
 
 def largest(matrix: np.ndarray) -> float:
     """The spectral norm of a symmetric matrix, by thirty power iterations (plus a tenth as a safety margin)."""
+    if not matrix.size:
+        return 0.0
     x = np.cos(np.arange(len(matrix)) * 1.7 + 0.3)
     size = 0.0
     for _ in range(30):

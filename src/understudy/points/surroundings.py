@@ -8,6 +8,7 @@ are 1 where sizes are ordinary.
 import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,6 +26,9 @@ BATCH = 32
 ORDINARY = 128.0
 """Sizes between 1/128 and 128 are left as they are."""
 
+_TOGETHER = 400
+"""Up to this many parameters, a point and its perturbations are evaluated by one call: calls cost more than numbers."""
+
 _PERTURBED = 2
 SPREAD = 6.0
 """How much larger than the larger of two changes under perturbations by rounding the rounding error may be."""
@@ -40,6 +44,18 @@ _JUMP = 1e-9
 @eqx.filter_jit
 def _evaluate(task: Task, vector: Array) -> Evaluation:
     return task.evaluate(vector)
+
+
+@eqx.filter_jit
+def _evaluate_some(task: Task, vectors: Array, count: Array) -> Evaluation:
+    """`task.evaluate` at the first `count` rows; what the others hold has no meaning."""
+    shapes = jax.eval_shape(task.evaluate, vectors[0])
+    empty = jax.tree.map(lambda x: jnp.zeros((len(vectors), *x.shape), x.dtype), shapes)
+
+    def one(i: Array, found: Evaluation) -> Evaluation:
+        return jax.tree.map(lambda rows, row: rows.at[i].set(row), found, task.evaluate(vectors[i]))
+
+    return jax.lax.fori_loop(0, count, one, empty)
 
 
 @eqx.filter_jit
@@ -70,10 +86,12 @@ class Surroundings:
         self.lengths = natural_lengths(task, self.vector)
         self.unit = 1.0
         self.kinked = False
-        loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
+        here, *moved = self._here_and_aside()
+        loss, gradient, hessian = here
         if lengths_may_be_larger(task, self.vector, self.lengths, gradient, float(np.linalg.norm(hessian))):
             self.lengths = np.maximum(self.lengths, 1.0)
-            loss, gradient, hessian = self.evaluate(np.zeros(len(self.vector)))
+            here, *moved = self._here_and_aside()
+            loss, gradient, hessian = here
         self.finite = bool(np.isfinite(loss) and np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian)))
         size = float(np.linalg.norm(hessian)) if self.finite else 1.0
         if self.finite and size < 1 / ORDINARY:  # where terms cancel, the Hessian is small and the problem is not
@@ -84,14 +102,17 @@ class Surroundings:
         self.size = size / self.unit
         self.loss, self.gradient, self.hessian = loss / self.unit, gradient / self.unit, hessian / self.unit
         if self.finite:
-            self._perturb()
+            self._compare(moved)
 
-    def _perturb(self) -> None:
+    def _here_and_aside(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """Numbers at the point and at the offsets `jitter`."""
         self.jitter = perturbations(self.vector, self.lengths)
-        found = [self.evaluate(offset) for offset in self.jitter]
-        self.losses = np.array([x[0] for x in found]) - self.loss
-        self.gradients = np.stack([x[1] for x in found]) - self.gradient
-        self.hessians = np.stack([x[2] for x in found]) - self.hessian
+        return self._evaluate_all(np.concatenate([np.zeros((1, len(self.vector))), self.jitter]))
+
+    def _compare(self, moved: list[tuple[float, np.ndarray, np.ndarray]]) -> None:
+        self.losses = np.array([x[0] for x in moved]) / self.unit - self.loss
+        self.gradients = np.stack([x[1] for x in moved]) / self.unit - self.gradient
+        self.hessians = np.stack([x[2] for x in moved]) / self.unit - self.hessian
         jumps = np.linalg.norm(self.gradients - self.jitter @ self.hessian, axis=1)
         self.kinked = bool(np.any(~(jumps <= _JUMP * (self.size + np.linalg.norm(self.gradient)))))
 
@@ -133,10 +154,22 @@ class Surroundings:
 
     def evaluate(self, offset: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Loss, gradient and Hessian at an offset, in natural units."""
-        loss, gradient, hessian = _evaluate(self.task, jnp.asarray(self.place(offset)))
-        matrix = np.asarray(hessian)
+        return self._evaluate_all(offset[None])[0]
+
+    def _evaluate_all(self, offsets: np.ndarray) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """`evaluate` at up to three offsets."""
+        places = self.vector + self.lengths * offsets
+        if len(self.vector) > _TOGETHER:
+            found = [_evaluate(self.task, place) for place in places]
+        else:
+            filled = np.concatenate([places, np.zeros((1 + _PERTURBED - len(places), len(self.vector)))])
+            rows = [np.asarray(x) for x in _evaluate_some(self.task, filled, np.asarray(len(places)))]
+            found = [Evaluation(*(x[i] for x in rows)) for i in range(len(places))]
+        return [self._in_units(*numbers) for numbers in found]
+
+    def _in_units(self, loss: Any, gradient: Any, hessian: Any) -> tuple[float, np.ndarray, np.ndarray]:
+        matrix, d = np.asarray(hessian), self.lengths
         matrix = (matrix + matrix.T) / 2
-        d = self.lengths
         return float(loss) / self.unit, d * np.asarray(gradient) / self.unit, d[:, None] * matrix * d / self.unit
 
     def slopes(self, offsets: Float[np.ndarray, "m P"]) -> tuple[np.ndarray, np.ndarray]:

@@ -189,7 +189,7 @@ class Population(Task):
         c = c if c is None else jnp.broadcast_to(c, w.shape[:-1])
         return TwoLayer(w, jnp.broadcast_to(a, (*w.shape[:-2], *a.shape[-1 - len(self.outputs) :])), c, offset)
 
-    def parts(self, vector: Array) -> tuple[Array, Array | None, Array, Array | None]:
+    def parts(self, vector: Any) -> tuple[Any, Any, Any, Any]:
         """Incoming weights, biases, outgoing weights and offset of a flat vector; None for parts that do not exist."""
         w, a = self._split(vector)
         if not self.trains_bias:
@@ -259,12 +259,12 @@ class Population(Task):
         Where an activation saturates (pre-activations of the teacher far above 1), incoming weights are in units of one
         over the size of the inputs.
         """
-        inputs = 1.0 if self.root is None else float(jnp.sqrt(jnp.mean(jnp.sum(self.root**2, axis=1))))
-        incoming = float(jnp.abs(self.teacher.incoming).max(initial=0.0))
+        inputs = 1.0 if self.root is None else float(np.sqrt(np.mean(np.sum(np.asarray(self.root) ** 2, axis=1))))
+        incoming = float(np.abs(np.asarray(self.teacher.incoming)).max(initial=0.0))
         if self.activation.homogeneity is None and incoming * inputs > ORDINARY_LENGTH:
             incoming = 1 / inputs
-        lengths = np.full(self.size, float(jnp.abs(self.teacher.outgoing).max(initial=0.0)))
-        positions = np.asarray(self._rows(jnp.arange(self.size)))
+        lengths = np.full(self.size, float(np.abs(np.asarray(self.teacher.outgoing)).max(initial=0.0)))
+        positions = self._rows(np.arange(self.size))
         lengths[positions[:, : self.dim]] = incoming
         lengths[positions[:, self.dim : self.dim + self.trains_bias]] = incoming * inputs
         return natural_units(lengths, self.target_scale, incoming * inputs)
@@ -530,21 +530,26 @@ class Population(Task):
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
         """What each student copies or averages; see `read_structure`."""
-        task, network, _ = self.in_span(self.unflatten(self.flatten(parameters)))
-        w, v = np.asarray(network.incoming, float), np.asarray(task.teacher.incoming, float)
-        a, b = np.asarray(network.outgoing, float), np.asarray(task.teacher.outgoing, float)
+        task, bias = self, None
+        if self.reducible:
+            task, network, _ = self.in_span(self.unflatten(self.flatten(parameters)))
+            w, bias, a = network.incoming, network.bias, network.outgoing
+        else:
+            w, bias, a, _ = self.parts(np.asarray(self.flatten(parameters)))
+        w, v = np.asarray(w, float), np.asarray(task.teacher.incoming, float)
+        a, b = np.asarray(a, float), np.asarray(task.teacher.outgoing, float)
         if w.ndim != 2:
             raise ValueError(f"structure looks at one point; received a batch of {len(w)}.")
         if task.root is not None:
             root = np.asarray(task.root)
             w, v = w @ root, v @ root
-        biases = np.zeros(len(w)) if network.bias is None else np.asarray(network.bias)
+        biases = np.zeros(len(w)) if bias is None else np.broadcast_to(np.asarray(bias), (len(w),))
         if self.biased:  # a copy has the teacher's bias as well
             own = np.zeros(len(v)) if task.teacher.bias is None else np.asarray(task.teacher.bias)
             w, v = np.column_stack([w, biases]), np.column_stack([v, own])
         pair = Pair(w, a.reshape(len(w), -1), v, b.reshape(len(v), -1), self.activation)
         found = read_structure(pair, self._setting)
-        return found if network.bias is None else found.with_biases(biases)
+        return found if bias is None else found.with_biases(biases)
 
     @property
     def _setting(self) -> Setting | None:
@@ -563,7 +568,7 @@ class Population(Task):
         if self.fixed_bias is not None and np.ptp(np.asarray(self.fixed_bias)) > 0:
             return None
         layout = self._rows(np.arange(self.size))
-        wide = np.asarray(self._rows(jnp.asarray(vector)))[:, : self.dim + self.trains_bias]
+        wide = self._rows(np.asarray(vector))[:, : self.dim + self.trains_bias]
         return Neurons(wide, a.reshape(self.width, -1), layout, self.activation)
 
     def about(self) -> dict[str, int | float | str]:

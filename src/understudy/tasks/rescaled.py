@@ -65,7 +65,7 @@ class Rescaled(Task):
         scaled = self.lengths[:, None] * hessian * self.lengths[None, :] / self.unit
         return Evaluation(loss / self.unit, gradient * self.lengths / self.unit, scaled.astype(jnp.float32))
 
-    def prepared(self, vectors: Float[Array, "*batch P"]) -> Task:
+    def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Task:
         ready = self.task.prepared(vectors * self.lengths)
         return self if ready is self.task else self._with(ready)
 
