@@ -147,8 +147,8 @@ def certify_large(task: Task, vector: np.ndarray, outside: int, tolerance: float
     norm = float(np.linalg.norm(np.asarray(_slope(task, jnp.asarray(vector))[1])))
     kinks = task.kinks(vector)
     if kinks or not np.isfinite(norm):
-        words = (*([diverging] if diverging else []), *(kinks or ["the gradient is not finite here"]))
-        return bare("diverging" if diverging else "unconverged", float(task.loss(vector)), norm, words, "matrix-free")
+        reasons = (*([diverging] if diverging else []), *(kinks or ["the gradient is not finite here"]))
+        return bare("diverging" if diverging else "unconverged", float(task.loss(vector)), norm, reasons, "matrix-free")
     found = _numbers(task, vector, natural_lengths(task, vector))
     values, multiplicities, total = found.values, np.ones(len(found.values), int), task.size
     if outside:

@@ -47,7 +47,7 @@ def _evaluate(task: Task, vector: Array) -> Evaluation:
 
 
 @eqx.filter_jit
-def _evaluate_some(task: Task, vectors: Array, count: Array) -> Evaluation:
+def _evaluate_some(task: Task, vectors: Any, count: Any) -> Evaluation:
     """`task.evaluate` at the first `count` rows; what the others hold has no meaning."""
     shapes = jax.eval_shape(task.evaluate, vectors[0])
     empty = jax.tree.map(lambda x: jnp.zeros((len(vectors), *x.shape), x.dtype), shapes)
@@ -217,6 +217,8 @@ def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
     """One length for each parameter: from the task if it knows one, otherwise the size of the parameter's array."""
     known = task.natural_lengths(vector)
     if known is not None:
+        if np.all((known >= 1 / ORDINARY) & (known <= ORDINARY)):
+            return np.ones(len(known))
         sizes, place = np.unique(known, return_inverse=True)
         return np.array([power_of_two(float(x)) for x in sizes])[place]
     lengths = np.ones(len(vector))

@@ -99,7 +99,7 @@ class Empirical(Task):
         A two-layer network is drawn as in `Population`: the same seed gives the same student. All of this is in natural
         units; see `units`.
         """
-        return self._draw(seeds, init, init_std) * self._lengths()
+        return Units(self._lengths(), 1.0).scale(self._draw(seeds, init, init_std))
 
     def _draw(self, seeds: int | Sequence[int], init: str, init_std: float) -> Float[Array, "seeds P"]:
         shapes = [leaf.shape for leaf in self._shapes()]

@@ -42,7 +42,7 @@ class Frozen(Task):
     def target_scale(self) -> float:
         return self.task.target_scale
 
-    def units(self, vectors: Float[Array, "*batch P"]) -> Units:
+    def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
         return self.task.units(vectors)
 
     def kinks(self, parameters: Any) -> list[str]:

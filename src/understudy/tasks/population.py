@@ -278,7 +278,7 @@ class Population(Task):
         """
         w, a = drawing.two_layer(seeds, self.width, self.dim, self.outputs, init, init_std)
         c = drawing.biases(seeds, self.width, init, init_std) if self.trains_bias else None
-        return self.flatten(TwoLayer(w, a, c)) * self.units().lengths
+        return self.units().scale(self.flatten(TwoLayer(w, a, c)))
 
     def kinks(self, parameters: TwoLayer | ArrayLike) -> list[str]:
         """Name the students with a zero incoming vector and a kinked activation, where the loss has no gradient.
@@ -530,14 +530,12 @@ class Population(Task):
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
         """What each student copies or averages; see `read_structure`."""
-        task, bias = self, None
+        task, point = self, self.parts(np.asarray(self.flatten(parameters)))
         if self.reducible:
             task, network, _ = self.in_span(self.unflatten(self.flatten(parameters)))
-            w, bias, a = network.incoming, network.bias, network.outgoing
-        else:
-            w, bias, a, _ = self.parts(np.asarray(self.flatten(parameters)))
-        w, v = np.asarray(w, float), np.asarray(task.teacher.incoming, float)
-        a, b = np.asarray(a, float), np.asarray(task.teacher.outgoing, float)
+            point = network.incoming, network.bias, network.outgoing, None
+        w, bias, a = np.asarray(point[0], float), point[1], np.asarray(point[2], float)
+        v, b = np.asarray(task.teacher.incoming, float), np.asarray(task.teacher.outgoing, float)
         if w.ndim != 2:
             raise ValueError(f"structure looks at one point; received a batch of {len(w)}.")
         if task.root is not None:

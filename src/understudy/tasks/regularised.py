@@ -316,7 +316,7 @@ class Regularised(Task):
         """Random starts, one per seed, in natural units: entries N(0, init_std²), or Glorot's as in `glorot_starts`."""
         drawing.check_init(init, init_std)
         drawn = self.glorot_starts(seeds) if init == "glorot" else super().starts(seeds, init, init_std)
-        return drawn * self.units().lengths
+        return self.units().scale(drawn)
 
     def glorot_starts(self, seeds: int | Sequence[int], scale: float = 1.0) -> Float[Array, "seeds P"]:
         """W_ℓ with entries N(0, scale² · 2/(n_{ℓ-1} + n_ℓ)), one network per seed."""

@@ -32,10 +32,11 @@ class Rescaled(Task):
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
         if isinstance(parameters, (np.ndarray, jax.Array)):
             return jnp.asarray(parameters, float)
-        return self.task.flatten(parameters) / self.lengths
+        vector = self.task.flatten(parameters)
+        return vector / jnp.broadcast_to(self.lengths, vector.shape)
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> Any:
-        return self.task.unflatten(vector * self.lengths)
+        return self.task.unflatten(vector * jnp.broadcast_to(self.lengths, vector.shape))
 
     def units(self, vectors: Any) -> Units:
         return Units(np.ones(self.size), 1.0)
@@ -66,7 +67,7 @@ class Rescaled(Task):
         return Evaluation(loss / self.unit, gradient * self.lengths / self.unit, scaled.astype(jnp.float32))
 
     def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Task:
-        ready = self.task.prepared(vectors * self.lengths)
+        ready = self.task.prepared(np.asarray(vectors) * np.asarray(self.lengths))
         return self if ready is self.task else self._with(ready)
 
     @property
@@ -101,7 +102,7 @@ class Rescaled(Task):
         return self.task.slope(local * self.lengths) * self.lengths / self.unit
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
-        return self.task.symmetry_tangents(vector * self.lengths) / self.lengths
+        return self.task.symmetry_tangents(vector * self.lengths) / self.lengths[None, :]
 
     # -- kinks --------------------------------------------------------------------------------------------------------
 
@@ -138,5 +139,4 @@ class Rescaled(Task):
 
 def rescaled(task: Task, units: Units) -> Rescaled:
     """The task in these units."""
-    numbers = (jnp.asarray(x) for x in (units.lengths, units.loss, units.hidden))
-    return Rescaled(task, *numbers)
+    return Rescaled(task, jnp.asarray(units.lengths), jnp.asarray(units.loss), jnp.asarray(units.hidden))

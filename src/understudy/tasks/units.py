@@ -29,6 +29,10 @@ class Units:
     loss: float
     hidden: float = 1.0
 
+    def scale(self, vectors: Any) -> Any:
+        """Points (batch, P) in natural units in the units of the task."""
+        return vectors if np.all(self.lengths == 1) else jnp.asarray(np.asarray(vectors) * self.lengths)
+
     @property
     def ordinary(self) -> bool:
         """Whether all units are 1."""

@@ -65,7 +65,7 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
     sizes, k = _checked(partition, teachers)
     left = k - sum(sizes)
     best = {size: one_neuron(activation, size) for size in set(sizes)}
-    loss = sum(best[size].loss for size in sizes) + left * _square(activation)
+    loss = sum(best[size].loss for size in sizes) + (left * _square(activation) if left else 0.0)
     if activations.get(activation).parity == "odd":
         return loss
     unit = _mean(activation, 1.0)
