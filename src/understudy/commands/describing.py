@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from understudy.experiments.fit import Fit
     from understudy.experiments.flow_fit import FlowFit
 
-OF_TEACHER = ("teacher", "dim", "outgoing", "student_activation", "mean", "covariance", "sphere", "outputs")
+OF_TEACHER = ("proof", "teacher", "dim", "outgoing", "student_activation", "mean", "covariance", "sphere", "outputs")
 OF_DATA = ("layers", "target", "cost", "penalty", "held_out")
 STUDENT, HELD_OUT = 4, 0.2
 """Defaults of `--student` and `--held-out`."""

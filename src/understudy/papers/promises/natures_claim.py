@@ -9,6 +9,7 @@ from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
+from understudy.papers.promises.fresh import FRESH_SEED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,12 +119,13 @@ CLAIM = Claim(
         "only, small terms that decide close by beside larger ones of higher order, curvatures down to 1e-15 beside folds and "
         "pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. Points of tasks: zero loss with split, dead "
         "and cancelling neurons, the same on data, splits with known Y and μ, samples on kinks, zero networks with weight decay, "
-        "students on the sphere. All drawn by a generator with a fixed seed."
+        "students on the sphere. All drawn by a generator. The seed of the full run was fixed by a rule before the run, and "
+        "nothing was adjusted to it: the number of commits of this repository when the certificate was finished."
     ),
     tolerance="no wrong verdict; 1 % undecided of points that are critical to rounding and not degenerate",
     tolerance_reason="The natures are exact. Where double precision cannot tell, 'undecided' is the right answer.",
     quick={"functions": 1, "points": 3, "parts": 1, "keep": False, "seed": 0, "least": 60},
-    full={"functions": 32, "points": 18, "parts": 12, "keep": True, "seed": 0, "least": 300},
+    full={"functions": 32, "points": 18, "parts": 12, "keep": True, "seed": FRESH_SEED, "least": 300},
     measure=_measure,
     figure=_draw,
 )
