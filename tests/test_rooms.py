@@ -37,6 +37,7 @@ ROOMS = [
     "results",
     "branches",
     "fitting",
+    "landscape",
     "clusters",
     "sweeps",
     "experiments",

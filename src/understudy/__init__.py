@@ -29,6 +29,7 @@ _HOMES = {
     "Deep": "understudy.networks",
     "certify": "understudy.certifying",
     "continuation": "understudy.branches",
+    "explore": "understudy.landscape",
     "fit": "understudy.fitting",
     "interaction": "understudy.gaussian",
     "open": "understudy.experiments",
@@ -41,6 +42,7 @@ _ROOMS = (
     "experiments",
     "gaussian",
     "lab",
+    "landscape",
     "layers",
     "networks",
     "online",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from understudy import experiments as experiments
     from understudy import gaussian as gaussian
     from understudy import lab as lab
+    from understudy import landscape as landscape
     from understudy import layers as layers
     from understudy import networks as networks
     from understudy import online as online
@@ -82,6 +85,7 @@ if TYPE_CHECKING:
     from understudy.experiments import open as open
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
+    from understudy.landscape.explore import explore as explore  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep
     from understudy.networks import Teacher as Teacher
     from understudy.networks import TwoLayer as TwoLayer

@@ -13,6 +13,7 @@ from understudy.commands.certify import certify
 from understudy.commands.claims import claims
 from understudy.commands.compare import compare
 from understudy.commands.compress import compress
+from understudy.commands.explore import explore
 from understudy.commands.fit import fit
 from understudy.commands.grow import grow
 from understudy.commands.lab import lab
@@ -34,6 +35,7 @@ app = typer.Typer(
 FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)
 app.command(rich_help_panel=FIND)(sweep)
+app.command(rich_help_panel=FIND)(explore)
 app.command(rich_help_panel=FIND)(certify)
 app.command(rich_help_panel=FIND)(verify)
 app.command(rich_help_panel=FIND)(align)

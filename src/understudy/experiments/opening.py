@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from understudy.branches import stored as stored_branches
 from understudy.experiments.data_fit import describe_fit
 from understudy.experiments.description import arrays_in
+from understudy.experiments.exploring import open_graph
 from understudy.experiments.flow_fit import FlowFit
+from understudy.landscape.graph_file import KIND as EXPLORE
 from understudy.results import Runs, from_dataset
 from understudy.results.opening import FIT, open_results
 from understudy.store import read_result
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `open` is the public name
     """Open a stored result: a file of `fit` as `Runs`, a directory of them as `Cells`, a file of `continuation` as
-    `Continuation`, other files as datasets.
+    `Continuation`, of `explore` as a `Graph`, other files as datasets.
 
     A result that is opened again has what the fresh one had, and prints the same table. `task` is needed only for results
     of a task that was made in Python, and only for networks of your own: without it their parameters are flat vectors.
@@ -30,6 +32,8 @@ def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `ope
     Raises `OSError` if there is no such file, and `ValueError` (with the reason) if it is not a sound result.
     """
     opened = open_results(path, task, _task_of)
+    if kind_of(opened) == EXPLORE:
+        return open_graph(opened, task)
     return _OBJECTS.get(kind_of(opened), lambda dataset: dataset)(opened)
 
 

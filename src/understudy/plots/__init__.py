@@ -13,6 +13,7 @@ from understudy.extras import need as _need
 if TYPE_CHECKING:
     from understudy.plots.align_figure import align as align
     from understudy.plots.branches_figure import branches as branches
+    from understudy.plots.explore_figure import explore as explore
     from understudy.plots.fit_figure import fit as fit
     from understudy.plots.grow_figure import grow as grow
     from understudy.plots.layers_figure import layers as layers
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.plots.style import save as save
     from understudy.plots.sweep_figure import sweep as sweep
 
-_FIGURES = ("align", "branches", "fit", "grow", "layers", "merge", "split", "sweep")
+_FIGURES = ("align", "branches", "explore", "fit", "grow", "layers", "merge", "split", "sweep")
 
 
 def __getattr__(name: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -19,6 +20,7 @@ from understudy.tasks.empirical import Empirical
 from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.population import Population
 from understudy.tasks.structure import Structure
+from understudy.tasks.symmetries import Symmetries, turns_of_teacher
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units
 
@@ -164,6 +166,12 @@ class Grid(Task):
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
         return self.samples.neurons(vector)
+
+    def symmetries(self) -> Symmetries | None:
+        """As under the population loss, to the accuracy of the lattice."""
+        students = self.samples.symmetries()
+        turns, beyond = turns_of_teacher(self.teacher)
+        return None if students is None else replace(students, turns=turns, beyond=beyond)
 
     def describe(self, vectors: np.ndarray) -> Described:
         return self.samples.describe(vectors, self.teacher)

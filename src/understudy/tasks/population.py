@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -29,6 +29,7 @@ from understudy.tasks.pairs import LARGE, Pairs, cross_blocks, own_blocks, pair_
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.structure import Pair, Setting, Structure, read_structure
+from understudy.tasks.symmetries import Symmetries, of_students, turns_of_teacher
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import ORDINARY_LENGTH, Units, natural_units
@@ -459,6 +460,47 @@ class Population(Task):
             tangents.append(jnp.pad(rotation_tangents(w, fixed, outputs + self.trains_bias), offset))
         return jnp.concatenate(tangents)
 
+    def symmetries(self) -> Symmetries:
+        """Permutations and flips of students, and orthogonal maps of the inputs that keep the teacher."""
+        found = of_students(self._neurons_at(np.zeros(self.size)))
+        if self.fixed_bias is not None and np.any(np.asarray(self.fixed_bias) != 0):
+            shared = np.stack([found.kinds, np.unique(np.asarray(self.fixed_bias), return_inverse=True)[1]], axis=1)
+            found = replace(found, flip=None, kinds=np.unique(shared, axis=0, return_inverse=True)[1].reshape(-1))
+        if self.root is not None:
+            return replace(found, dim=self.dim, turns=np.eye(self.dim)[None], beyond=np.zeros((0, self.dim)))
+        turns, beyond = turns_of_teacher(self.teacher, None if self.mean is None else np.asarray(self.mean))
+        return replace(found, dim=self.dim, turns=turns, beyond=beyond)
+
+    def balanced(self, vector: Float[Array, " P"]) -> Float[Array, " P"]:
+        """For homogeneous activations: incoming and outgoing weights of each neuron have the same norm."""
+        degree = self.activation.homogeneity
+        if not self.trains_outgoing or degree is None or self.biased:
+            return vector
+        w, a = self._split(vector)
+        flat = a.reshape(self.width, -1)
+        norms, lengths = jnp.linalg.norm(w, axis=1), jnp.linalg.norm(flat, axis=1)
+        alive = (norms > 0) & (lengths > 0)
+        factor = jnp.where(alive, jnp.where(alive, lengths, 1.0) / jnp.where(alive, norms, 1.0), 1.0) ** (
+            1 / (1 + degree)
+        )
+        rows = jnp.concatenate([w * factor[:, None], flat / factor[:, None] ** degree], axis=1)
+        return rows.reshape(-1)
+
+    def euler_characteristic(self) -> tuple[int | None, str]:
+        """1 where the loss grows beyond all bounds in every direction: softplus students with fixed outgoing weights.
+
+        With outgoing weights of one sign nothing cancels, E f² ≥ E (a_i σ(w_i·x))², and this grows like ‖w_i‖².
+        """
+        if self.trains_outgoing:
+            return None, "with trained outgoing weights the loss does not grow along every ray"
+        if self.fixed_bias is not None or self.trains_bias or self.root is not None:
+            return None, "with biases or a covariance the growth of the loss is not known"
+        outgoing = np.asarray(self.fixed_outgoing)
+        one_sign = outgoing.ndim == 1 and bool(np.all(outgoing > 0) or np.all(outgoing < 0))
+        if not (self.activation.name.startswith("softplus") and one_sign):
+            return None, f"the loss of fixed {self.activation.name} students is not known to grow in every direction"
+        return 1, "the loss grows in every direction (softplus, outgoing weights of one sign) of a flat space"
+
     # -- reduction ----------------------------------------------------------------------------------------------------
 
     def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
@@ -562,9 +604,12 @@ class Population(Task):
 
         None if fixed biases differ between neurons.
         """
-        a = np.asarray(self._split(np.asarray(vector))[1])
         if self.fixed_bias is not None and np.ptp(np.asarray(self.fixed_bias)) > 0:
             return None
+        return self._neurons_at(np.asarray(vector))
+
+    def _neurons_at(self, vector: np.ndarray) -> Neurons:
+        a = np.asarray(self._split(vector)[1])
         layout = self._rows(np.arange(self.size))
         wide = self._rows(np.asarray(vector))[:, : self.dim + self.trains_bias]
         return Neurons(wide, a.reshape(self.width, -1), layout, self.activation)

@@ -1,6 +1,7 @@
 """Students and teachers on the unit sphere with one Hermite polynomial as activation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -20,6 +21,7 @@ from understudy.tasks.population import Population
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.sphere_structure import read_sphere
 from understudy.tasks.structure import Structure
+from understudy.tasks.symmetries import Symmetries, of_students, turns_of_teacher
 from understudy.tasks.symmetry import rotation_tangents
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units, natural_units
@@ -233,6 +235,18 @@ class Sphere(Task):
 
     def retract(self, vector: Float[Array, " P"], step: Float[Array, " P"]) -> Float[Array, " P"]:
         return self._rows(vector + step)[0].ravel()
+
+    # -- symmetries ---------------------------------------------------------------------------------------------------
+
+    def symmetries(self) -> Symmetries:
+        """Permutations of students, signs if the degree is even, and orthogonal maps that keep the teacher."""
+        turns, beyond = turns_of_teacher(self.teacher)
+        return replace(of_students(self.neurons(np.zeros(self.size))), turns=turns, beyond=beyond)
+
+    def euler_characteristic(self) -> tuple[int, str]:
+        """That of a product of n spheres of dimension d - 1, which is compact: 2ⁿ for odd d, otherwise 0."""
+        space = f"a product of {self.width} spheres of dimension {self.dim - 1}" if self.width > 1 else "the sphere"
+        return (2**self.width if self.dim % 2 else 0), f"{space} is compact"
 
     # -- related tasks ------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.structure import Structure
+from understudy.tasks.symmetries import Symmetries, of_students
 from understudy.tasks.units import Units, units_from_starts
 
 
@@ -151,6 +152,25 @@ class Task(eqx.Module):
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Directions in which a continuous symmetry moves the parameters without changing the loss, traceable."""
         return jnp.zeros((0, self.size))
+
+    def symmetries(self) -> Symmetries | None:
+        """The discrete symmetries, or None if none are known; by default permutations and flips of hidden neurons."""
+        neurons = self.neurons(np.zeros(self.size))
+        return None if neurons is None else of_students(neurons)
+
+    def balanced(self, vector: Float[Array, " P"]) -> Float[Array, " P"]:
+        """The image of a point under rescalings that keep the function, chosen so that equal points have equal images.
+
+        Traceable. By default the point itself.
+        """
+        return vector
+
+    def euler_characteristic(self) -> tuple[int | None, str]:
+        """Σ (-1)^index over all critical points, by Morse theory, and the reason; None, and why, if it is not known.
+
+        It needs a loss that grows beyond all bounds at infinity, or a compact parameter space.
+        """
+        return None, f"nothing is known about the loss of {type(self).__name__} at infinity"
 
     def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
         """The same problem in fewer parameters, if one is known; see `Reduction`."""

@@ -1,0 +1,71 @@
+"""Both sides of a saddle, followed down by the gradient flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from understudy.dynamics.trajectory import FlowOptions
+from understudy.fitting import fit_each
+from understudy.points import Certificate
+from understudy.tasks.task import Task
+
+PUSHES = (1e-3, 1e-4)
+"""Lengths of the pushes off a saddle, relative to its parameters. Where both lead to the same end, the end does not depend
+on them."""
+
+_OPTIONS = FlowOptions(snapshots=0, rtol=1e-7, atol=1e-7)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where the flow ends after a push: side 0 or 1 of the saddle, by the `push`-th of `PUSHES`."""
+
+    saddle: int
+    side: int
+    push: int
+    vector: np.ndarray
+    loss: float
+    certificate: Certificate
+
+
+def descend(
+    task: Task, saddles: Sequence[np.ndarray], watch: Callable[[int, int], None] | None = None
+) -> list[Descent]:
+    """Follow the flow from both sides of each saddle of index 1, after pushes of two sizes.
+
+    `watch(done, total)` is called as runs end.
+    """
+    starts, owners = [], []
+    for number, vector in enumerate(saddles):
+        for push, size in enumerate(PUSHES):
+            for side, sign in enumerate((1.0, -1.0)):
+                starts.append(pushed(task, vector, sign * size))
+                owners.append((number, side, push))
+    found: list[Descent] = []
+    if not starts:
+        return found
+    runs = fit_each(task, list(range(len(starts))), init=np.stack(starts), options=_OPTIONS)
+    for position, run in runs:
+        end = np.asarray(task.flatten(run.parameters))
+        found.append(Descent(*owners[position], end, float(run.loss), run.certificate))
+        if watch is not None:
+            watch(len(found), len(starts))
+    return sorted(found, key=lambda d: (d.saddle, d.side, d.push))
+
+
+def pushed(task: Task, vector: np.ndarray, size: float) -> np.ndarray:
+    """The point after a step along the eigenvector of the least eigenvalue, relative to the norm of the point."""
+    return np.asarray(_pushed(task.prepared(jnp.asarray(vector)), jnp.asarray(vector), jnp.asarray(size)))
+
+
+@eqx.filter_jit
+def _pushed(task: Task, vector: Array, size: Array) -> Array:
+    local, origin = task.chart(vector)
+    direction = jnp.linalg.eigh(local.evaluate(origin).hessian)[1][:, 0]
+    return local.point(origin + size * jnp.maximum(jnp.linalg.norm(vector), 1e-3) * direction)

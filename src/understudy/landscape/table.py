@@ -1,0 +1,109 @@
+"""A graph as a table, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph
+
+LEGEND = (
+    "orbit: number of symmetric copies; family: dimension of the set of equivalent networks around the point; found: searches "
+    "that ended here; joins: where both descents from a saddle of index 1 end."
+)
+LEFT = (1, 3, 9)
+"""Columns of words; the others are numbers."""
+
+
+def columns(graph: Graph) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of the table."""
+    ways = {c.saddle: c for c in graph.connections}
+    heads = ["#", "verdict", "index", "label", "loss", "orbit", "family", "found", "|∇L|", "joins"]
+    return heads, [_row(point, ways.get(point.number)) for point in graph.points]
+
+
+def _row(point: CriticalPoint, way: Connection | None) -> list[str]:
+    family = str(point.family) if point.family else "degenerate" if point.degenerate else ""
+    orbit = "?" if point.orbit is None else str(point.orbit)
+    return [
+        str(point.number),
+        point.kind,
+        _indices(point),
+        point.label,
+        f"{point.loss:.9f}",
+        orbit if not point.family else f"({orbit})",
+        family,
+        str(point.found) if point.found else f"({point.reached})",
+        f"{point.certificate.gradient_norm:.0e}",
+        "" if way is None else joins(way),
+    ]
+
+
+def _indices(point: CriticalPoint) -> str:
+    """The index, or the range of indices of a family."""
+    low, high = min(point.indices), max(point.indices)
+    return str(point.index) if low == high else f"{low}-{high}"
+
+
+def joins(way: Connection) -> str:
+    """The two ends of a connection in a few characters."""
+    return " - ".join("∞" if end is None else str(end) for end in way.ends) + ("" if way.certified else " ?")
+
+
+def told(graph: Graph) -> list[str]:
+    """Sentences on how complete the list is."""
+    return [*_counts(graph.completeness), *graph.notes]
+
+
+def _counts(c: Completeness) -> list[str]:
+    others = ", ".join(f"{count} {how}" for how, count in c.endings.items())
+    rest = f" ({others})" if others else ""
+    known = max(c.estimate - c.classes, 0.0)
+    sentences = [
+        f"{c.converged} of {c.starts} searches converged{rest}, to {c.classes} classes, {c.once} of them found once.",
+        f"Chao's estimate of what such searches would still find: {known:.1f} classes.",
+    ]
+    if c.balanced is not None:
+        verdict = "as it must be" if c.balanced else f"but it must be {c.expected}: the list is not complete"
+        sentences.append(f"Morse count Σ(-1)^index = {c.euler}, {verdict} ({c.reason}).")
+    else:
+        sentences.append(f"No Morse count: {c.reason}.")
+    return sentences
+
+
+def as_text(graph: Graph) -> str:
+    """The table in plain characters."""
+    heads, rows = columns(graph)
+    widths = [max(len(text) for text in column) for column in zip(heads, *rows, strict=True)]
+
+    def aligned(cells: Sequence[str]) -> str:
+        words = [c.ljust(w) if i in LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        return "  ".join(words).rstrip()
+
+    return "\n".join([title(graph), *map(aligned, [heads, *rows]), *told(graph)])
+
+
+def as_html(graph: Graph) -> str:
+    """The table for notebooks."""
+    heads, rows = columns(graph)
+    style = ["text-align:left" if i in LEFT else "text-align:right" for i in range(len(heads))]
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(f'<{tag} style="{s}">{html.escape(c)}</{tag}>' for s, c in zip(style, cells, strict=True))
+        return f"<tr>{inner}</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in told(graph))
+    return (
+        f"<p>{html.escape(title(graph))}</p><table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"
+        f"{notes}<p><small>{html.escape(LEGEND)}</small></p>"
+    )
+
+
+def title(graph: Graph) -> str:
+    """The task in one line."""
+    about = ", ".join(f"{name} {value}" for name, value in graph.about.items())
+    count = len(graph.points)
+    return f"{count} critical point{'s' * (count != 1)} up to symmetry" + (f": {about}" if about else "")

@@ -1,0 +1,107 @@
+"""Explorations against cases in which every critical point is known."""
+
+import numpy as np
+import pytest
+
+import understudy as us
+from understudy.papers.tight_balance.torus import search_torus
+from understudy.theory.one_neuron import critical_points
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return us.explore(us.Sphere(np.eye(2), width=2, activation="hermite:6"), starts=192)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("teachers", [2, 1, 3, 4])
+def test_one_neuron_has_one_minimum_up_to_sign_and_the_set_where_it_is_off(teachers):
+    """Theorem 5.1 of Simsek et al.: equal correlations. Where a = 0, Σ_j G(w, v_j) = 0 is a hypersurface of saddles."""
+    task = us.Population(us.Teacher.orthonormal(teachers, dim=teachers + 1), width=1)
+    known = critical_points("erf", teachers)
+    graph = us.explore(task, starts=64)
+    isolated = [p for p in graph.points if p.isolated]
+    assert [p.kind for p in isolated] == ["minimum"]
+    assert isolated[0].orbit == len(known) == 2
+    assert isolated[0].loss == pytest.approx(known[0].loss, abs=1e-13)
+    np.testing.assert_allclose(np.abs(isolated[0].parameters.outgoing), abs(known[0].outgoing), rtol=1e-9)
+    (family,) = [p for p in graph.points if not p.isolated]
+    assert (family.kind, family.index, family.family) == ("strict saddle", 1, teachers)  # dim - 1
+    assert family.loss == pytest.approx(float(task.constant), abs=1e-12)
+    assert [(c.ends, c.certified) for c in graph.connections] == [((0, 0), True)]
+    assert graph.completeness.balanced is None
+    assert "trained outgoing" in graph.completeness.reason
+
+
+def test_the_toy_on_the_sphere_is_complete(toy):
+    """Against the exhaustive search on the torus of two angles, which is proved complete."""
+    search = search_torus(toy.task)
+    assert search.complete
+    known: dict = {}
+    for point in search.points:
+        key = (round(point.loss, 9), int(np.sum(np.array(point.eigenvalues) < 0)))
+        known[key] = known.get(key, 0) + 1
+    # The torus has ±w as one point: each of its points is four on the two circles.
+    assert {(round(p.loss, 9) + 0.0, p.index): p.orbit for p in toy.points} == {k: 4 * v for k, v in known.items()}
+    assert toy.completeness.balanced is True
+    assert (toy.completeness.euler, toy.completeness.expected) == (0, 0)
+
+
+def test_the_toy_joins_its_minima(toy):
+    ways = {toy.points[c.saddle].label: sorted(toy.points[e].label for e in c.ends) for c in toy.connections}
+    assert ways == {"1-leaning-pair": ["1-tight-pair", "2-copy"], "1-same-copy": ["1-tight-pair", "1-tight-pair"]}
+    assert all(c.certified for c in toy.connections)
+    (root,) = toy.tree()
+    assert root.minima == (0, 1)
+    assert root.height == toy.barrier(0, 1) == pytest.approx(0.875, abs=1e-12)
+
+
+def test_a_missing_point_spoils_the_morse_count(toy):
+    from understudy.landscape.graph import euler_count
+
+    assert euler_count(toy.points)[0] == 0
+    for gone in range(len(toy.points)):
+        assert euler_count([p for p in toy.points if p.number != gone])[0] != 0
+
+
+def test_a_graph_prints_saves_and_opens(toy, tmp_path):
+    text = repr(toy)
+    assert "6 critical points" in text
+    assert "as it must be" in text
+    assert toy._repr_html_().count("<tr>") == 7
+    path = toy.save(tmp_path / "toy")
+    again = us.open(path, toy.task)
+    assert repr(again) == text
+    assert again.to_dict() == toy.to_dict()
+    np.testing.assert_array_equal(again.points[2].parameters.incoming, toy.points[2].parameters.incoming)
+    np.testing.assert_array_equal(again.points[2].certificate.eigenvalues, toy.points[2].certificate.eigenvalues)
+    assert us.open(path).points[1].parameters.shape == (4,)
+
+
+def test_searches_are_the_same_whatever_the_others_are():
+    from understudy.landscape.search import plan
+
+    task = us.Population(us.Teacher.orthonormal(2), width=1)
+    many, few = plan(task, 5, range(8), 0.5), plan(task, 5, [6], 0.5)
+    np.testing.assert_array_equal(many.starts[6], few.starts[0])
+    assert (many.descents[6], many.targets[6]) == (few.descents[0], few.targets[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"starts": 0}, "starts is a positive whole number; received 0"),
+        ({"seed": -1}, "seed is a whole number"),
+        ({"init_std": float("nan")}, "init_std is a positive number"),
+    ],
+)
+def test_bad_arguments_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        us.explore(us.Population(us.Teacher.orthonormal(2), width=1), **options)
+
+
+def test_kinked_losses_are_refused():
+    inputs = np.random.default_rng(0).normal(size=(20, 2))
+    network = us.TwoLayer(np.eye(2), np.ones(2))
+    with pytest.raises(ValueError, match="smooth loss"):
+        us.explore(us.Empirical(network, inputs, inputs[:, 0], activation="relu"))
