@@ -72,7 +72,7 @@ def _describe(chosen: dict[str, Any], angles: str | None, seed: int, init_std: f
     from understudy.experiments.fit import Fit
 
     if angles is None:
-        described = describe({**chosen, "teacher": teacher})
+        described = describe(chosen)
         assert isinstance(described, Fit)  # there is no --data
         return Explore(described, seed, init_std)
     import numpy as np
