@@ -1,4 +1,7 @@
-"""Gradient flow of large problems, one run after another, by the multistep method."""
+"""Gradient flow of large problems, one run after another, by the multistep method.
+
+Tasks that know blocks of their Hessian (`Task.hessian_blocks`) are followed without ever building it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.dynamics import jump
+from understudy.dynamics import far_jump, jump
 from understudy.dynamics.multistep import Multistep
+from understudy.dynamics.systems import Built, Matrixfree, Systems
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.task import Task
 
@@ -41,6 +45,20 @@ def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any
     )
 
 
+def _systems(task: Task) -> Systems:
+    if task.hessian_groups is not None:
+        return Matrixfree(task)
+    leaves, structure = jax.tree.flatten(task)
+    arrays = [leaf for leaf in leaves if eqx.is_array(leaf)]
+    both, slope = _compiled(structure, tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves))
+
+    def evaluate(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient, hessian = both(arrays, vector)
+        return np.asarray(gradient), np.asarray(hessian)
+
+    return Built(evaluate, lambda vector: np.asarray(slope(arrays, vector)))
+
+
 def follow(
     task: Task, starts: np.ndarray, options: FlowOptions, watch: Callable[[int, int, float], None] | None
 ) -> Iterator[tuple[int, Trajectory]]:
@@ -54,27 +72,19 @@ class _Run:
 
     def __init__(self, task: Task, start: np.ndarray, options: FlowOptions):
         self.task, self.options = task, options
-        self._use(task.prepared(start))
-        self.stepper = Multistep(self._evaluate, self._gradient, start, options.rtol, options.atol, _FIRST_STEP)
+        systems = self._use(task.prepared(start))
+        self.stepper = Multistep(systems, start, options.rtol, options.atol, _FIRST_STEP)
         self.times = options.times
         self.kept = np.full((len(self.times), start.size), np.nan)
         self.kept[self.times == 0] = start
         self.norms = np.full((MARKS, 2), np.nan)
 
-    def _use(self, task: Task) -> None:
+    def _use(self, task: Task) -> Systems:
+        """Follow the flow of this task from now on. Returns its linear systems."""
         self.moving = task
-        leaves, structure = jax.tree.flatten(task)
-        self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
-        fixed = tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves)
-        self.both, self.slope = _compiled(structure, fixed)
-        self.adapts = task.prepared(np.full(task.size, 1e3)) is not task  # whether larger norms need another task
-
-    def _evaluate(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slope, hessian = self.both(self.leaves, vector)
-        return np.asarray(slope), np.asarray(hessian)
-
-    def _gradient(self, vector: np.ndarray) -> np.ndarray:
-        return np.asarray(self.slope(self.leaves, vector))
+        # Whether larger norms need another task.
+        self.adapts = task.prepared(np.full(task.size, 1e3)) is not task
+        return _systems(task)
 
     def finish(self, watch: Callable[[int, int, float], None] | None) -> Trajectory:
         """Step until the run ends."""
@@ -83,7 +93,7 @@ class _Run:
         while True:
             ending = self._ending()
             if s.gradient_norm <= pause or (ending == "stationary" and options.polish):
-                leap = jump.justified(self.task, s.vector[None], [0]).get(0)
+                leap = self._jump()
                 if leap is not None:
                     return self._trajectory("polished", leap)
                 pause = s.gradient_norm / 30
@@ -92,6 +102,11 @@ class _Run:
             self._advance()
             if watch is not None and s.accepted % 10 == 0:
                 watch(1, s.accepted, s.time)
+
+    def _jump(self) -> jump.Jump | None:
+        if self.task.hessian_groups is not None:
+            return far_jump.attempt(self.task, self.stepper.vector)
+        return jump.justified(self.task, self.stepper.vector[None], [0]).get(0)
 
     def _ending(self) -> Ending | None:
         s, options = self.stepper, self.options
@@ -113,7 +128,7 @@ class _Run:
             finer = self.moving.prepared(s.vector) if self.adapts else self.moving
             if finer is self.moving:
                 break
-            self._use(finer)  # norms became too large for the quadrature within this step: repeat the step
+            s.systems = self._use(finer)  # norms became too large for the quadrature within this step: repeat the step
             s.restore(state)
         if not accepted:
             return
@@ -138,7 +153,7 @@ class _Run:
             time=s.time,
             steps=s.accepted,
             rejected=s.rejected,
-            factorisations=s.factorisations,
+            factorisations=s.systems.factorisations,
             times=self.times[reached],
             snapshots=self.kept[reached],
             flow_end=s.vector.copy(),

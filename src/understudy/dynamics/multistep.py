@@ -6,22 +6,19 @@ with D_j = ∇^j θ_n, the next point is θ = Σ_{j ≤ k} D_j + d, where
 d = -c ∇L(θ) - ψ,  ψ = Σ_{1 ≤ j ≤ k} γ_j D_j / α_k,  c = h/α_k,  γ_j = 1 + 1/2 + … + 1/j,  α_k = (1 - κ_k) γ_k,
 
 and the local error is (κ_k γ_k + 1/(k+1)) d. The equation for d is solved by Newton's method with the exact Hessian at
-the predicted point; its linear systems, with I + cH, by conjugate gradients. The preconditioner is the inverse of such
-a matrix from an earlier step, in single precision. It is reused for ten to twenty steps. Its errors show in the
+the predicted point. Its linear systems, with I + cH, are those of a `Systems`; see `systems`. Their errors show in the
 residual, which is computed from the gradient in double precision.
 
 **Reference**: Shampine, Reichelt 1997, "The MATLAB ODE suite", SIAM Journal on Scientific Computing 18 (formulas, κ,
-change of step); preconditioning by an old factor as in Brown, Hindmarsh 1986, "Matrix-free methods for stiff systems
-of ODE's", SIAM Journal on Numerical Analysis 23.
+change of step).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import spotrf, spotri
+
+from understudy.dynamics.systems import Systems
 
 MAX_ORDER = 5
 _KAPPA = np.array([0.0, -0.1850, -1 / 9, -0.0823, -0.0415, 0.0])
@@ -33,14 +30,8 @@ _NEWTON = 3e-3
 """Remaining error of d, in units of the tolerance, at which Newton's method stops."""
 _NEWTON_STEPS = 4
 _SOLVE = 0.1 * _NEWTON
-_ITERATIONS, _MANY = 40, 16
-"""Conjugate-gradient iterations allowed, and those after which the next step gets a new preconditioner. An iteration
-costs two products of a matrix and a vector, a new preconditioner about a hundred."""
 _WORTH = 1.2
 """A step is lengthened only by more than this: every change of length spoils the preconditioner a little."""
-
-Gradient = Callable[[np.ndarray], np.ndarray]
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Multistep:
@@ -50,24 +41,19 @@ class Multistep:
 
     **Arguments**
 
-    - `evaluate(θ)`: gradient and Hessian, which is used in single precision; `gradient(θ)`: the gradient alone.
+    - `systems`: the gradient, and linear systems with I + cH.
     - `rtol`, `atol`: a step's error e must have √mean((e/(atol + rtol|θ|))²) ≤ 1. `length`: of the first step.
     """
 
-    def __init__(
-        self, evaluate: Evaluate, gradient: Gradient, start: np.ndarray, rtol: float, atol: float, length: float
-    ):
-        self.evaluate, self.gradient, self.rtol, self.atol = evaluate, gradient, rtol, atol
-        slope = gradient(start)
+    def __init__(self, systems: Systems, start: np.ndarray, rtol: float, atol: float, length: float):
+        self.systems, self.rtol, self.atol = systems, rtol, atol
+        slope = systems.gradient(start)
         self.differences = np.zeros((MAX_ORDER + 3, start.size))
         self.differences[0], self.differences[1] = start, -length * slope
         self.order, self.length, self.time = 1, length, 0.0
         self.gradient_norm = self._norm = float(np.linalg.norm(slope))
-        self.accepted = self.rejected = self.factorisations = 0
+        self.accepted = self.rejected = 0
         self._equal = 0
-        self._work = 0
-        self._preconditioner: np.ndarray | None = None
-        self._hessian = np.zeros((start.size, start.size), np.float32)
 
     @property
     def vector(self) -> np.ndarray:
@@ -143,16 +129,13 @@ class Multistep:
 
     def _newton(self, predicted: np.ndarray, psi: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
         """The correction d, or None if it was not found because the step is too long."""
-        c = self.length / _ALPHA[self.order]
-        slope, hessian = self.evaluate(predicted)
-        self._hessian = np.asarray(hessian, np.float32)
-        if self._preconditioner is None or self._work > _MANY:
-            self._factorise(c)
+        c, systems = self.length / _ALPHA[self.order], self.systems
+        slope = systems.move(predicted)
         residual = -c * slope - psi
         total, size = np.zeros_like(predicted), np.inf
         for _ in range(_NEWTON_STEPS):
             self._norm = float(np.linalg.norm(slope))
-            change = self._solve(c, residual, scale)
+            change = systems.solve(c, residual, scale, _SOLVE)
             if change is None:
                 return None
             total = total + change
@@ -161,64 +144,12 @@ class Multistep:
                 return total
             if not size < 0.5 * before:
                 return None
-            slope = self.gradient(predicted + total)
+            slope = systems.gradient(predicted + total)
             residual = -c * slope - psi - total
-            assert self._preconditioner is not None
-            last = (self._preconditioner @ residual.astype(np.float32)).astype(float)
+            last = systems.solve_roughly(residual)
             if _rms(last / scale) <= _NEWTON:
                 self._norm = float(np.linalg.norm(slope))
                 return total + last
-        return None
-
-    def _solve(self, c: float, residual: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        """(I + cH)⁻¹ residual, with a new preconditioner if the old one converges too slowly."""
-        found, fresh = None, self._work == 0
-        if self._preconditioner is not None:
-            found = self._conjugate_gradients(c, residual, scale)
-        if found is None and not fresh and self._factorise(c):
-            found = self._conjugate_gradients(c, residual, scale)
-        return found
-
-    def _factorise(self, c: float) -> bool:
-        """The inverse of I + cH as preconditioner; False if that matrix is not positive definite."""
-        matrix = np.array(self._hessian, order="F")
-        matrix *= np.float32(c)
-        matrix[np.diag_indices(len(matrix))] += np.float32(1)
-        factor, failed = spotrf(matrix, lower=1, overwrite_a=1)
-        self.factorisations, self._work, self._preconditioner = self.factorisations + 1, 0, None
-        if failed:
-            return False
-        inverse = spotri(factor, lower=1, overwrite_c=1)[0]
-        lower = np.tril(inverse)
-        self._preconditioner = np.ascontiguousarray(lower + np.tril(inverse, -1).T)
-        return True
-
-    def _conjugate_gradients(self, c: float, residual: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        preconditioner, hessian, shrink = self._preconditioner, self._hessian, np.float32(c)
-        assert preconditioner is not None
-        weight = (1 / scale).astype(np.float32)
-        r = residual.astype(np.float32)
-        x = np.zeros_like(r)
-        z = preconditioner @ r
-        p, rz = z, r @ z
-        bound = _SOLVE**2 * r.size
-        for i in range(_ITERATIONS):
-            if rz == 0:
-                return x.astype(float)
-            along = p + shrink * (hessian @ p)
-            curvature = p @ along
-            if not curvature > 0:
-                break
-            x = x + (rz / curvature) * p
-            r = r - (rz / curvature) * along
-            z = preconditioner @ r
-            weighted = z * weight
-            self._work = max(self._work, i + 1)
-            if weighted @ weighted <= bound:
-                return (x + z).astype(float)
-            rz, before = r @ z, rz
-            p = (rz / before) * p + z
-        self._work = _ITERATIONS
         return None
 
 

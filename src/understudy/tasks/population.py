@@ -25,7 +25,7 @@ from understudy.tasks.biased import Inputs
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
 from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
 from understudy.tasks.order_problem import OrderProblem
-from understudy.tasks.pairs import LARGE, Pairs, cross_blocks, own_blocks, pair_up
+from understudy.tasks.pairs import LARGE, Pairs, cross_blocks, own_blocks, own_diagonals, pair_up
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.structure import Pair, Setting, Structure, read_structure
@@ -420,6 +420,29 @@ class Population(Task):
         top = jnp.concatenate([own, mixed], axis=2)
         own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
         return Evaluation(self._loss(t), self._gradient(t), assemble(constants, outer, own, precision))
+
+    @property
+    def hessian_groups(self) -> np.ndarray | None:
+        """One group for every input and every output, with a weight of each student."""
+        if self.biased or self.root is not None:
+            return None
+        return np.arange(self.size).reshape(self.width, -1).T
+
+    def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
+        t = self._terms(vector)
+        n, first = self.width, t.partners[0]
+        own = sum(own_diagonals(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
+        own += 2 * (t.weight_own * t.own.q)[:, None] + 4 * (t.weight_own * t.own.qq)[:, None] * t.w**2
+        students = first.pairs.leading(n)
+        slope, outer = cross_blocks(students, first.weight[:, :n], t.w, t.w)
+        off = slope[:, :, None] + sum(left * right for left, right in outer)
+        index = jnp.arange(n)
+        blocks = jnp.moveaxis(off.at[index, index].set(own), 2, 0)
+        if not self.trains_outgoing:
+            return blocks
+        values = 2 * students.partials.value.at[index, index].set(t.own.value)
+        m = math.prod(self.outputs)
+        return jnp.concatenate([blocks, jnp.broadcast_to(values[None], (m, n, n))])
 
     def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).

@@ -66,6 +66,15 @@ class Rescaled(Task):
         scaled = self.lengths[:, None] * hessian * self.lengths[None, :] / self.unit
         return Evaluation(loss / self.unit, gradient * self.lengths / self.unit, scaled.astype(jnp.float32))
 
+    @property
+    def hessian_groups(self) -> np.ndarray | None:
+        return self.task.hessian_groups
+
+    def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
+        lengths = self.lengths[self.hessian_groups]
+        blocks = self.task.hessian_blocks(vector * self.lengths)
+        return lengths[:, :, None] * blocks * lengths[:, None, :] / self.unit
+
     def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> Task:
         ready = self.task.prepared(np.asarray(vectors) * np.asarray(self.lengths))
         return self if ready is self.task else self._with(ready)

@@ -89,6 +89,18 @@ class Task(eqx.Module):
         """H(θ) v without the Hessian, traceable: exact, by forward differentiation of the gradient."""
         return jax.jvp(lambda v: self.value_and_gradient(v)[1], (vector,), (direction,))[1]
 
+    @property
+    def hessian_groups(self) -> np.ndarray | None:
+        """A partition of the parameters into equal groups (groups, b) for `hessian_blocks`, or None if it knows none."""
+        return None
+
+    def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
+        """The diagonal blocks of the Hessian on `hessian_groups`, traceable, at about the cost of a gradient.
+
+        They precondition the solves with Hessian products of large problems.
+        """
+        raise NotImplementedError
+
     def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Task":
         """The same task, prepared to be accurate at and around these points (quadrature chooses its nodes here)."""
         return self

@@ -1,0 +1,120 @@
+"""The check of `jump` for problems whose Hessians are not built, with products and conjugate gradients.
+
+The condition is the same: H(θ + s) ⪰ ½H(θ) at the ends of the ellipsoid along ± Newton's direction and along ± the
+softest directions. That H(θ + s) - ½H(θ) is positive definite is seen by conjugate gradients, which meet a direction of
+negative curvature if there is one that their right side does not avoid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from understudy.dynamics.jump import SOFT_DIRECTIONS, Jump
+from understudy.dynamics.krylov import Curvature, lowest_eigenpairs
+from understudy.tasks.task import Task
+
+_NEWTON_STEPS, _STALLS = 20, 3
+_SOLVE, _CHECK = 1e-8, 1e-4
+"""Relative accuracy of Newton's steps, and of the solves that look for negative curvature."""
+
+
+def attempt(task: Task, departure: Float[np.ndarray, " P"]) -> Jump | None:
+    """The justified jump from `departure`, or None."""
+    search = _Search(task.prepared(departure), departure)
+    move = search.solve(departure, search.gradient, _SOLVE)
+    if move is None or not np.all(np.isfinite(move)):
+        return None
+    decrement = float(np.sqrt(max(search.gradient @ move, 0.0)))
+    soft = search.soft_directions()
+    if soft is None or not all(search.is_convex(offset) for offset in _offsets(move, decrement, *soft)):
+        return None
+    return search.follow_newton(decrement)
+
+
+def _offsets(
+    move: np.ndarray, decrement: float, directions: np.ndarray, curvatures: np.ndarray
+) -> Iterator[np.ndarray]:
+    """From the departure to the ends of the ellipsoid."""
+    for offset in (-4 * move, *(4 * decrement * v / np.sqrt(k) for v, k in zip(directions, curvatures, strict=True))):
+        yield offset
+        yield -offset
+
+
+class _Search:
+    """The departure, its preconditioner, and solves near it."""
+
+    def __init__(self, task: Task, departure: np.ndarray):
+        self.task, self.departure, self.curvature = task, departure, Curvature(task)
+        self.loss, self.gradient = self.curvature.slope(departure)
+        self.inverse: Array = self.curvature.inverse(departure, 0.0)
+        self.largest = _largest_eigenvalue(self.curvature, departure)
+
+    def _lift(self, point: np.ndarray) -> tuple[np.ndarray, float] | None:
+        tangents = self.curvature.tangents(point)
+        return (tangents, self.largest) if len(tangents) else None
+
+    def solve(self, point: np.ndarray, right: np.ndarray, tolerance: float) -> np.ndarray | None:
+        """H(point)⁻¹ right, or None if H is not positive definite."""
+        found = self.curvature.solve(point, self.inverse, right, tolerance=tolerance, lift=self._lift(point))
+        return found.x if found.positive and (found.converged or tolerance == _SOLVE) else None
+
+    def soft_directions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The softest directions and their curvatures, or None if one of them is not positive."""
+        values, vectors, _ = lowest_eigenpairs(
+            self.curvature, self.departure, self.inverse, SOFT_DIRECTIONS, 1e-3, 30, self._lift(self.departure)
+        )
+        return (vectors, values) if values[0] > 0 else None
+
+    def is_convex(self, offset: np.ndarray) -> bool:
+        """Whether H(θ + offset) - ½H(θ) is positive, and the curvature along the offset has not doubled."""
+        end = self.departure + offset
+        here, there = (self.curvature.product(x, offset[None])[0] for x in (self.departure, end))
+        if not np.all(np.isfinite(there)) or offset @ there > 2 * offset @ here:
+            return False
+        right = np.cos(np.arange(len(offset)) * 1.7 + 0.3)
+        found = self.curvature.solve(
+            end, self.inverse, right, tolerance=_CHECK, minus=(self.departure, 0.5), lift=self._lift(end)
+        )
+        return found.positive and found.converged
+
+    def follow_newton(self, decrement: float) -> Jump | None:
+        """Newton's method to rounding; see `jump.attempt`."""
+        point = best = self.departure
+        loss, gradient = self.loss, self.gradient
+        lowest, least, stalls = np.inf, loss, 0
+        for _ in range(_NEWTON_STEPS):
+            norm = float(np.linalg.norm(gradient))
+            stalls += norm > lowest / 2
+            if norm < lowest:
+                best, lowest, least = point, norm, loss
+            if stalls >= _STALLS or norm == 0:
+                break
+            move = self.solve(point, gradient, _SOLVE)
+            if move is None:
+                return None
+            point = point - move
+            loss, gradient = self.curvature.slope(point)
+        travelled = best - self.departure
+        along = self.curvature.product(self.departure, travelled[None])[0]
+        ratio = float(np.sqrt(max(travelled @ along, 0.0))) / max(4 * decrement, 1e-300)
+        distance = float(np.linalg.norm(travelled))
+        inside = ratio <= 1 or distance <= 1e-12 * (1 + float(np.linalg.norm(best)))
+        rounding = 1e3 * np.finfo(float).eps * self.largest * (1 + float(np.abs(best).max()))
+        if not (inside and lowest <= max(1e-11, rounding)):
+            return None
+        numbers = (np.asarray(x) for x in (True, best, least, lowest, decrement, distance, ratio))
+        return Jump(*numbers)  # type: ignore[arg-type]
+
+
+def _largest_eigenvalue(curvature: Curvature, point: np.ndarray) -> float:
+    """By a few steps of the power method: a lower bound that is right to a few percent."""
+    direction = np.cos(np.arange(len(point)) * 1.7 + 0.3)
+    size = 0.0
+    for _ in range(8):
+        direction = direction / np.linalg.norm(direction)
+        direction = curvature.product(point, direction[None])[0]
+        size = float(np.linalg.norm(direction))
+    return size
