@@ -1,14 +1,17 @@
 """Fits in words: checked when they are made, the same text wherever they are, and a key that new fields leave as it is."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import understudy as us
 from understudy.experiments import Fit
 from understudy.experiments.continuing import continue_fit
 from understudy.experiments.description import key_of
 from understudy.experiments.estimates import TooMuchError, check_fit, memory_needed
+from understudy.proofs import NoProof, verify
 from understudy.store import Store
 
 OWN = {"teacher_incoming": [[1.0, 0.0], [0.6, 0.8]], "teacher_outgoing": [1.0, 2.0]}
@@ -115,3 +118,16 @@ def test_a_continued_fit_begins_where_the_other_ended(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="holds 0 fits"):
         continue_fit(tmp_path / "empty")
+
+
+def test_proofs_are_stored_with_the_runs(tmp_path):
+    """The proof of a stored run is the one that was found, and its file is accepted; without one, the reason is kept."""
+    proved = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=1, proof=True)
+    again = us.open(proved.save(tmp_path / "runs.nc"))
+    proof = again[0].certificate.proof
+    assert json.dumps(proof.document()) == json.dumps(proved[0].certificate.proof.document())
+    assert (proof.kind, verify(proof.save(tmp_path / "proof.json")).accepted) == ("strict minimum", True)
+    failed = replace(proved[0], certificate=replace(proved[0].certificate, proof=NoProof("too wide")))
+    kept = us.open(us.Runs([failed], proved.task, proved.times).save(tmp_path / "other.nc"))
+    assert kept[0].certificate.proof == NoProof("too wide")
+    assert "proof" not in Fit(teacher=3, student=2).configuration()

@@ -41,7 +41,8 @@ class OnKinks:
     """The analysis of a point on kinks.
 
     - `kind`: `"minimum"`, `"strict saddle"`, `"undecided"`, or `"not stationary"`.
-    - `gradient`: ∇_θ G(θ, s) with the best slopes s, and `residual` its norm; `margin`: the least 1 - |s_j|; `pinned`: how many z are zero.
+    - `gradient`: ∇_θ G(θ, s) with the best slopes s, and `residual` its norm; `margin`: the least 1 - |s_j|; `pinned`:
+      how many z are zero.
     - `eigenvalues`: curvatures along directions that keep these z at zero, ascending; `threshold` for them; `flat`: how
       many of them are zero because of a continuous symmetry.
     - `words`: the reasoning.
@@ -124,7 +125,8 @@ def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
         least = f"{above[0]:.3e}" if len(above) else "none left"
         kind = "minimum"
         words = f"{told}; all slopes inside by {margin:.2g}; least curvature along the kinks: {least}"
-    return OnKinks(kind, gradient, residual, margin, int(pinned.sum()), values, threshold, flat, words)  # type: ignore[arg-type]
+    count = int(pinned.sum())
+    return OnKinks(kind, gradient, residual, margin, count, values, threshold, flat, words)  # type: ignore[arg-type]
 
 
 def _one_sided(rows: np.ndarray, force: np.ndarray, slopes: np.ndarray) -> float:

@@ -1,7 +1,9 @@
 """Loss, gradient and Hessian of a sum over pairs of neurons, in balls.
 
-L = scale (r Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j')), with scale = r = 1 for
-population losses. The parameters are (w_1, a_1), …, (w_n, a_n), without the a_i where they are fixed.
+L = scale (r Σ_ii' a_i·a_i' G(w_i, w_i') - 2 Σ_ij a_i·b_j G(w_i, v_j) + Σ_jj' b_j·b_j' G(v_j, v_j')),
+
+with scale = r = 1 for population losses. The parameters are (w_1, a_1), …, (w_n, a_n), without the a_i where they are
+fixed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A population loss depends on inner products only. A point whose students lie in a subspace that contains the teachers is
 critical if and only if it is critical inside, and the Hessian couples inside and outside nowhere. So a proof works in r
-coordinates: those of the teachers' span first, then `extra` ones. Each of the remaining d - r directions carries the same
-n × n block of the Hessian.
+coordinates: those of the teachers' span first, then `extra` ones. Each of the remaining d - r directions carries the
+same n × n block of the Hessian.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def independent_rows(teachers: np.ndarray) -> list[int]:
 
 
 def teacher_coordinates(teachers: np.ndarray, frame: Frame) -> Matrix:
-    """The teachers in the frame, enclosed: v_j·q for Gram-Schmidt's q = L⁻¹B, where B are independent teachers, BBᵀ = LLᵀ."""
+    """The teachers in the frame, enclosed.
+
+    Coordinates are v_j·q for Gram-Schmidt's q = L⁻¹B, where the rows of B are independent teachers and BBᵀ = LLᵀ.
+    """
     used = teachers[:, used_columns(teachers)]
     inside = from_floats(used)
     if frame.basis == "gram-schmidt":
@@ -75,7 +78,7 @@ def _cholesky(gram: Matrix) -> Matrix:
 
 
 def frame_of(teachers: np.ndarray, students: np.ndarray) -> tuple[Frame, np.ndarray]:
-    """The frame, and the students' coordinates in it (to rounding: they are where a proof starts, not what it rests on)."""
+    """The frame, and the students' coordinates in it, to rounding. A proof starts from them and does not rely on them."""
     columns = used_columns(teachers)
     used = teachers[:, columns]
     rows = independent_rows(used)

@@ -19,8 +19,9 @@ class Signs(NamedTuple):
 def signs_of(matrix: Matrix) -> Signs | None:
     """The inertia of every symmetric matrix in the enclosure, or None if it cannot be told.
 
-    Let C = VᵀMV with the columns of V approximate eigenvectors over the roots of their |eigenvalues|. If no Gershgorin disc of
-    C contains 0, then C is nonsingular, so V is, and the discs on either side of 0 count eigenvalues (Sylvester).
+    Let C = VᵀMV, where the columns of V are approximate eigenvectors divided by the roots of their |eigenvalues|. If no
+    Gershgorin disc of C contains 0, then C and V are nonsingular, and the discs on either side of 0 count the
+    eigenvalues of M (Sylvester).
     """
     middle = to_floats(matrix)
     if not np.all(np.isfinite(middle)):

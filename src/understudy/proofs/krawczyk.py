@@ -1,7 +1,7 @@
 """Existence and uniqueness of a zero of F(x) = ∇L(x) + s T0 T0ᵀ(x - x0) in a box, by Krawczyk's operator.
 
-If K = x0 - A F(x0) + (I - A F'(X))(X - x0) lies inside the box X = x0 ± r for some matrix A, then F has exactly one zero in X,
-and it lies in K.
+If K = x0 - A F(x0) + (I - A F'(X))(X - x0) lies inside the box X = x0 ± r for some matrix A, then F has exactly one
+zero in X, and it lies in K.
 """
 
 from __future__ import annotations

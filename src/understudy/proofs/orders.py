@@ -45,9 +45,10 @@ def compare(first: Proof, second: Proof) -> Relation:
 def same(first: Proof, second: Proof) -> Relation:
     """Prove that two critical points are one up to the problem's discrete symmetries.
 
-    These are permutations of students, signs of students (odd and even activations) and, for teachers along axes with equal weights,
-    permutations of teachers. Such a map of the second center must fall so close to the first that the second's exact point lies in the box
-    in which the first is alone. Points with continuous symmetries are not compared.
+    These are permutations of students, signs of students (odd and even activations) and, for teachers along axes with
+    equal weights, permutations of teachers. Such a map must move the second center so close to the first that the
+    second exact point lies in the box in which the first is the only one. Points with continuous symmetries are not
+    compared.
     """
     _check_same_teacher(first.form, second.form)
     for proof in (first, second):
@@ -77,7 +78,10 @@ def _check_same_teacher(first: ExactForm, second: ExactForm) -> None:
 
 
 def _signed(proof: Proof) -> list[list[Fraction]]:
-    """The center, with students of odd activations turned to a positive outgoing weight, of even ones to a positive sum."""
+    """The center, with signs of students fixed.
+
+    Outgoing weights are positive for odd activations; sums of incoming weights are positive for even ones.
+    """
     rows, dim = [[Fraction(x) for x in row] for row in proof.center], proof.frame.dim
     parity = parity_of(proof.form.activation)
     for row in rows:

@@ -28,11 +28,12 @@ class BadProofFileError(ValueError):
 class Proof:
     """A theorem about one critical point.
 
-    - `kind`: `"strict minimum"`, `"minimum"` (with flat directions along shares of outgoing weights), `"strict saddle"` or
-      `"strict maximum"`; `index`, `zeros`, `positives`: the Hessian's inertia, with every zero along a known flat set.
-    - `center`, `radius`, `error`: the box center ± radius holds exactly one critical point across the symmetries, within
-      `error` of the center. Decimals, each an exact number. `frame` says what the coordinates are; `units` are the units of
-      incoming and of outgoing weights, 1 unless weights are far from it.
+    - `kind`: `"strict minimum"`, `"minimum"` (with flat directions along shares of outgoing weights), `"strict saddle"`
+      or `"strict maximum"`; `index`, `zeros`, `positives`: the Hessian's inertia, with every zero along a known flat
+      set.
+    - `center`, `radius`, `error`: the box center ± radius holds exactly one critical point across the symmetries,
+      within `error` of the center. These are decimals, each an exact number. `frame` says what the coordinates are;
+      `units` are the units of incoming and of outgoing weights, 1 unless weights are far from it.
     - `lower`, `upper`: the critical point's loss is between these decimals.
     - `shares`: where students share one incoming vector, their parts; the center then has one neuron for each group.
     - `distance`: how far (largest difference of a coordinate) the center is from the point given.

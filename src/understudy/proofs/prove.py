@@ -28,7 +28,8 @@ DIGITS = 45
 """Of the center, after the point."""
 
 DIFFERENCE = 1e-7
-"""How far, relative to the teacher's energy, the task's loss may be from that of its exact form: rounding and the way to the critical point."""
+"""How far the task's loss may be from that of its exact form, relative to the teacher's energy. The difference is due
+to rounding and to the way to the critical point."""
 
 
 def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoProof:
@@ -90,7 +91,8 @@ def _prove(
     given = loss()
     if not abs(float(zero.loss) - given) <= DIFFERENCE * energy:
         raise NotProvedError(
-            f"the task's loss is {given:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same problem"
+            f"the task's loss is {given:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same "
+            "problem"
         )
     lower, upper = outward(zero.loss, 1e-32 * energy)
     step = frame.dim + enclosure.outputs

@@ -1,9 +1,10 @@
 """E[σ(p·x) σ*(q·x)] for softplus, sigmoid and tanh, by the trapezoidal rule with proven error bounds.
 
-With p·x = r1 z1 and q·x = α z1 + β z2 for independent z1, z2 ~ N(0, 1) every partial of G is a sum over a lattice of step h. If f is
-analytic in |Im z| < c and ∫|f(x + ib)|dx ≤ M for |b| < c, then |h Σ f(kh) - ∫f| ≤ 2M/(exp(2πc/h) - 1) (Trefethen and Weideman 2014,
-Theorem 5.1). The logistic function s(z) = 1/(1 + exp(-z)) has its poles at ±iπ; for |Im z| ≤ Y, |s| ≤ S = 1/sin Y, and the bounds of
-all derivatives follow. Beyond |z| > L the lattice is cut off, which costs at most the integral over the Gaussian tail.
+With p·x = r1 z1 and q·x = α z1 + β z2 for independent z1, z2 ~ N(0, 1), every partial of G is a sum over a lattice of
+step h. If f is analytic in |Im z| < c and ∫|f(x + ib)|dx ≤ M for |b| < c, then
+|h Σ f(kh) - ∫f| ≤ 2M/(exp(2πc/h) - 1) (Trefethen and Weideman 2014, Theorem 5.1). The logistic function
+s(z) = 1/(1 + exp(-z)) has its poles at ±iπ. For |Im z| ≤ Y, |s| ≤ S = 1/sin Y, and the bounds of all derivatives
+follow. Beyond |z| > L the lattice is cut off, which costs at most the integral over the Gaussian tail.
 """
 
 from __future__ import annotations

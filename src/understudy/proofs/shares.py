@@ -1,8 +1,8 @@
 """Students with one incoming vector, which share the outgoing weight of a single neuron.
 
-If w_1 = … = w_g, the function depends on the sum of the outgoing weights only. A critical point of the network with one neuron
-in their place is a critical point for all shares μ_1 + … + μ_g = 1 of its outgoing weight: a flat set, along which the Hessian
-vanishes.
+If w_1 = … = w_g, the function depends only on the sum of the outgoing weights. A critical point of the network with one
+neuron in their place is a critical point for all shares μ_1 + … + μ_g = 1 of its outgoing weight. These form a flat
+set, along which the Hessian vanishes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIGITS = 18
 
 @dataclass(frozen=True)
 class Shares:
-    """For each student: the neuron it is a part of, ±1 for w = ±(its incoming vector), and its share of the outgoing weight."""
+    """For each student: the neuron to which it belongs, the sign of its incoming vector, its share of the weight."""
 
     neuron: tuple[int, ...]
     sign: tuple[int, ...]
@@ -43,7 +43,7 @@ class Shares:
 
 
 def find_shares(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray) -> Shares | None:
-    """Students that are one neuron up to sign (odd and even activations) and length (homogeneous ones), if there are any."""
+    """Students that are one neuron up to sign (odd and even activations) and length (homogeneous ones), or None."""
     if form.fixed_outgoing is not None or form.outgoing.shape[1] != 1:
         return None
     parity, degree = parity_of(form.activation), HOMOGENEITY.get(form.activation)

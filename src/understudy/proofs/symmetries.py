@@ -5,8 +5,8 @@ directions beyond the teachers' span. Let T0 = T(x0). If T(x)ᵀT0 is invertible
 
     ∇L(x) + s T0 T0ᵀ(x - x0) = 0    if and only if    ∇L(x) = 0 and T0ᵀ(x - x0) = 0
 
-(multiply by T(x)ᵀ). At such an x the Hessian H has T(x) in its kernel, and H + s T0 T0ᵀ has the inertia of H with its zeros
-along T(x) turned positive (split the space into the range of T(x) and the kernel of T0ᵀ).
+(multiply by T(x)ᵀ). At such an x the Hessian H has T(x) in its kernel, and H + s T0 T0ᵀ has the inertia of H with its
+zeros along T(x) turned positive (split the space into the range of T(x) and the kernel of T0ᵀ).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class _Checker:
             raise Refused("the teacher's incoming and outgoing weights do not match")
         self.dim = self.rank + self.extra
         self.wide = self.dim + (self.outside > 0)
-        # With a further coordinate that every neuron leaves at zero, its block of the Hessian is that of all directions outside.
+        # Add a coordinate that is zero for every neuron. Its block of the Hessian is that of every direction outside.
         rows = _teachers(self.problem["teacher_incoming"], self.frame)
         self.teachers = [_column([*row, *[arb(0)] * (self.wide - self.rank)]) for row in rows]
         fixed = self.problem["fixed_outgoing"]
@@ -72,7 +72,7 @@ class _Checker:
             raise Refused("the loss is not shown to be between the bounds")
 
     def _energy(self, x: list[Ball]) -> Energy:
-        """At numbers in the file's units, with derivatives by them (the further coordinate has the unit of the others)."""
+        """At numbers in the file's units, with derivatives by them. The further coordinate has the others' unit."""
         step = self.dim + self.trained
         rows = [x[i : i + step] for i in range(0, len(x), step)]
         students = [[*(w * self.unit for w in row[: self.dim]), *[arb(0)] * (self.wide - self.dim)] for row in rows]

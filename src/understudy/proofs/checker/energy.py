@@ -1,7 +1,7 @@
 """The loss of a proof file as one energy of all neurons, with gradient and Hessian by the students' parameters.
 
-With outgoing weights o (the students' a_i, the teachers' -b_j) the loss is Σ o_x·o_y G(x, y) over all pairs of neurons, each with itself
-included; on the sphere half of that, with a factor on pairs of students.
+With outgoing weights o (the students' a_i, the teachers' -b_j) the loss is Σ o_x·o_y G(x, y) over all pairs of neurons,
+each with itself included; on the sphere half of that, with a factor on pairs of students.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""E[σ(x) σ*(y)] for softplus, sigmoid and tanh, for the checker: a product rule on axes halfway between the two vectors.
+"""E[σ(x) σ*(y)] for softplus, sigmoid and tanh, for the checker, by a product rule on axes between the two vectors.
 
 With cos 2η = correlation, x = r1 (z1 cos η + z2 sin η) and y = r2 (z1 cos η - z2 sin η). Shifting z1 or z2 by ib with
-b ≤ c = π/(2·steepest) keeps every argument of the logistic function s within π/2 of the real line, where |s| ≤ 1 and |1 - 2s| ≤ 1, and
-multiplies the Gaussian weight by at most exp(c²/2). The product trapezoidal rule of step h then misses at most twice
-2 exp(c²/2)/(exp(2πc/h) - 1) times a Gaussian mean of the bounds (once for each axis), and the nodes left out beyond |z| > L a Gaussian tail.
+b ≤ c = π/(2·steepest) keeps every argument of the logistic function s within π/2 of the real line, where |s| ≤ 1 and
+|1 - 2s| ≤ 1, and multiplies the Gaussian weight by at most exp(c²/2). The product trapezoidal rule of step h then misses
+at most twice 2 exp(c²/2)/(exp(2πc/h) - 1) times a Gaussian mean of the bounds (once for each axis), and the nodes left
+out beyond |z| > L a Gaussian tail.
 """
 
 from __future__ import annotations
@@ -125,8 +126,9 @@ def _rule(steepest: float, bits: int) -> tuple[list[Ball], list[Ball], Ball, tup
 def _missed(a0: Ball, a1: Ball, b0: Ball, b1: Ball, error: Ball, sums: tuple[Ball, Ball, Ball]) -> Ball:
     """What the product rule misses of (a0 + a1|ξ|)(b0 + b1|ζ|), where |ξ|, |ζ| ≤ |z1| + |z2|.
 
-    The product is at most P = Σ c_mn |z1|^m |z2|^n with m + n ≤ 2. Each axis misses `error` times the mean of P, with sums or Gaussian means
-    along the other axis, and the nodes left out a tail on one axis times a sum or mean on the other.
+    The product is at most P = Σ c_mn |z1|^m |z2|^n with m + n ≤ 2. Each axis misses `error` times the mean of P, with
+    sums or Gaussian means along the other axis, and the nodes left out a tail on one axis times a sum or mean on the
+    other.
     """
     constant, linear, square = a0 * b0, a0 * b1 + a1 * b0, a1 * b1
     edge = 2 * (-arb(REACH * REACH) / 2).exp() / (2 * arb.pi()).sqrt()

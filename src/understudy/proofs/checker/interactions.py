@@ -1,7 +1,8 @@
 """E[σ(p·x) σ*(q·x)] with derivatives by the vectors p and q, for the checker.
 
-Smooth interactions are jets in (p·p, p·q, q·q), carried over to the vectors by the chain rule. Kinked ones (slope x + kink |x|) are
-jets too, unless the vectors are parallel to the precision at hand. There, with δ = q/|q| ∓ p/|p|, sin θ ≤ |δ| and θ ≤ (π/2)|δ|:
+Smooth interactions are jets in (p·p, p·q, q·q), carried over to the vectors by the chain rule. Kinked ones
+(slope x + kink |x|) are jets too, unless the vectors are parallel to the precision at hand. There, with
+δ = q/|q| ∓ p/|p|, sin θ ≤ |δ| and θ ≤ (π/2)|δ|:
 
     |∂_pp| ≤ 2c (|q|/|p|)|δ|,  |∂_pq - slope' I| ≤ 4c |δ|,  slope' = slope slope* ± c (π/2 - θ),  c = 2 kink kink*/π.
 """

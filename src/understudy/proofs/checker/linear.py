@@ -30,9 +30,10 @@ def newton_step(jacobian: Matrix, residual: list[Ball]) -> list[Ball] | None:
 
 
 def signs(matrix: Matrix) -> tuple[int, int] | None:
-    """Negative and positive eigenvalues of every symmetric matrix of the enclosure, by LDLᵀ; None if they cannot be told.
+    """Numbers of negative and positive eigenvalues of every symmetric matrix in the enclosure, by LDLᵀ, or None.
 
-    The matrix is first turned to approximate eigenvectors V. All pivots of LDLᵀ of VᵀMV nonzero make it nonsingular, and V with it.
+    The matrix is first turned to approximate eigenvectors V. If all pivots of LDLᵀ of VᵀMV are nonzero, this matrix and
+    V are nonsingular.
     """
     guess = middle(matrix)
     if not np.all(np.isfinite(guess)):
