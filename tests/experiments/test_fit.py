@@ -12,6 +12,7 @@ from understudy.experiments.continuing import continue_fit
 from understudy.experiments.description import key_of
 from understudy.experiments.estimates import TooMuchError, check_fit, memory_needed
 from understudy.proofs import NoProof, verify
+from understudy.results import Runs
 from understudy.store import Store
 
 OWN = {"teacher_incoming": [[1.0, 0.0], [0.6, 0.8]], "teacher_outgoing": [1.0, 2.0]}
@@ -128,6 +129,6 @@ def test_proofs_are_stored_with_the_runs(tmp_path):
     assert json.dumps(proof.document()) == json.dumps(proved[0].certificate.proof.document())
     assert (proof.kind, verify(proof.save(tmp_path / "proof.json")).accepted) == ("strict minimum", True)
     failed = replace(proved[0], certificate=replace(proved[0].certificate, proof=NoProof("too wide")))
-    kept = us.open(us.Runs([failed], proved.task, proved.times).save(tmp_path / "other.nc"))
+    kept = us.open(Runs([failed], proved.task, proved.times).save(tmp_path / "other.nc"))
     assert kept[0].certificate.proof == NoProof("too wide")
     assert "proof" not in Fit(teacher=3, student=2).configuration()
