@@ -62,12 +62,19 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether no finding differs, no claim failed, and every figure could be drawn."""
-        from understudy.papers.findings import findings
+        """Whether no finding differs but those judged to differ, no claim failed, and every figure could be drawn."""
+        from understudy.papers.findings import findings, judgements
 
-        known = {claim.id: ledger.Entry.of(claim) for claim in claims_of(self.paper)}
-        found = [f.status for name, result in self.results.items() for f in findings(known[name], result)]
-        return not {"differs", "failed"} & set(found) and not self.figure_errors
+        judged = {
+            (name, j.finding) for name, parts in judgements(self.paper).items() for j in parts if j.status == "differs"
+        }
+        for claim in claims_of(self.paper):
+            if claim.id in self.results:
+                for found in findings(ledger.Entry.of(claim), self.results[claim.id]):
+                    known = (claim.id, found.finding) in judged
+                    if found.status == "failed" or (found.status == "differs" and not known):
+                        return False
+        return not self.figure_errors
 
 
 def reproduce(

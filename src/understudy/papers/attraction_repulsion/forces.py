@@ -60,7 +60,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
     x, labels = _digits(settings["each"])
     hidden = (settings["width"], settings["width"])
-    full = Regularised(x, labels, hidden, penalty=settings["penalty"], cost="cross-entropy")
+    classes = np.searchsorted(DIGITS, labels)  # three outputs, one per digit
+    full = Regularised(x, classes, hidden, penalty=settings["penalty"], cost="cross-entropy")
     task, _ = full.reduced()
     progress(0.05, "training")
     points, losses = descend(task, task.starts([0]), settings["steps"], settings["rate"])

@@ -17,7 +17,9 @@ def fit_cell(cell: Mapping[str, Any]) -> xr.Dataset:
     teacher = us.Teacher.orthonormal(cell["teachers"], dim=cell["dim"], activation=cell["activation"])
     task = us.Population(teacher, width=cell["students"])
     options = FlowOptions(snapshots=cell.get("snapshots", 0), **cell.get("flow", {}))
-    runs = us.fit(task, seeds=cell["seeds"], init_std=cell["init_std"], options=options)
+    runs = us.fit(
+        task, seeds=cell["seeds"], init_std=cell["init_std"], init=cell.get("init", "gaussian"), options=options
+    )
     return describe(task, runs)
 
 
