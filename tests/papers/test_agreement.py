@@ -2,8 +2,8 @@
 
 import pytest
 
-from understudy.papers import Check
-from understudy.papers.agreement import agrees
+from understudy.papers import Check, Progress, Result, find_claims
+from understudy.papers.agreement import agrees, disagreements
 from understudy.papers.ledger import entries
 from understudy.papers.registry import PAPERS
 
@@ -32,3 +32,24 @@ def test_every_check_of_the_ledger_agrees_with_itself():
         for entry in entries(paper):
             for result in entry.results.values():
                 assert all(agrees(check, check) for check in (*result.checks, *result.printed)), (paper, entry.id)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "copy-average/erf-slope",
+        "copy-average/unit-norms",
+        "copy-average/ca-optimal",
+        "few-neurons/multi-output",
+        "few-neurons/unequal-correlations",
+        "alignment/near-opposite",
+        "alignment/both-layers",
+    ],
+)
+def test_a_quick_run_agrees_with_the_ledger(name):
+    """The claims of a second or less; `understudy reproduce PAPER --compare` does it for all."""
+    paper, _, claim = name.partition("/")
+    (found,) = find_claims(paper, claim)
+    (known,) = [entry.results["quick"] for entry in entries(paper) if entry.id == claim]
+    new = Result.of(found, "quick", found.measure(dict(found.quick), Progress()), 0.0)
+    assert disagreements(known, new) == []
