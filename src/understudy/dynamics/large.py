@@ -25,6 +25,9 @@ LARGE = 500
 
 _FIRST_STEP = 1e-2
 
+_LATER = 4.0
+"""A jump that was not justified is tried again after this many times the time, if the gradient is still small."""
+
 
 @lru_cache(maxsize=32)
 def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -90,13 +93,16 @@ class _Run:
         """Step until the run ends."""
         s, options = self.stepper, self.options
         pause = options.pause if options.polish else 0.0
+        later = np.inf
         while True:
             ending = self._ending()
-            if s.gradient_norm <= pause or (ending == "stationary" and options.polish):
+            # Errors of steps in stiff directions keep the gradient from falling further, so time counts as well.
+            waited = s.time >= later and s.gradient_norm <= options.pause
+            if s.gradient_norm <= pause or waited or (ending == "stationary" and options.polish):
                 leap = self._jump()
                 if leap is not None:
                     return self._trajectory("polished", leap)
-                pause = s.gradient_norm / 30
+                pause, later = min(pause, s.gradient_norm / 30), _LATER * s.time
             if ending is not None:
                 return self._trajectory(ending, None)
             self._advance()

@@ -31,13 +31,13 @@ _LOWEST = 12
 """Eigenvalues at the lower end that are computed."""
 
 _LANCZOS = 1e-8
-"""Accuracy of these eigenvalues, beside the largest."""
+"""Accuracy of these eigenvalues by Lanczos, beside the largest."""
 
 _SOLVED, _ITERATIONS = 1e-3, 300
 """Accuracy of Newton's step, of which only the length matters, and the most iterations for it."""
 
 _RESIDUAL = 1e-7
-"""Norms of residuals Hv - λv of LOBPCG that are accepted, beside a thousandth of λ."""
+"""Norms of residuals Hv - λv of LOBPCG that are accepted, beside a hundredth of λ."""
 
 
 @eqx.filter_jit
@@ -65,23 +65,33 @@ def lowest_eigenpairs(
     (ARPACK) if it does not or LOBPCG is not accurate enough. Where automatic differentiation of a kinked loss gives
     NaN, products are central differences of the gradient.
     """
+    values, vectors, _ = _lowest(task, vector, count, tolerance)
+    return values, vectors
+
+
+def _lowest(
+    task: Task, vector: Float[Array, " P"], count: int, tolerance: float
+) -> tuple[np.ndarray, np.ndarray, float | None]:
+    """`lowest_eigenpairs`, and the largest norm of a residual Hv - λv if it is from LOBPCG.
+
+    Within the norm of its residual of each value, the Hessian has an eigenvalue.
+    """
+    from scipy.sparse.linalg import eigsh  # slow to import, and needed only for large tasks
+
     fine = task.prepared(np.asarray(vector))
     if fine.hessian_groups is not None and 4 * count < fine.size:
         curvature, point = Curvature(fine), np.asarray(vector, float)
         inverse = curvature.inverse(point, 0.0)
         values, rows, errors = preconditioned(curvature, point, inverse, count, tolerance, _ITERATIONS)
-        # There is an eigenvalue within the error of each value.
-        if np.all(errors <= np.maximum(_RESIDUAL, 1e-3 * np.abs(values))):
-            return values, rows.T
-    from scipy.sparse.linalg import eigsh  # slow to import, and needed only for large tasks
-
+        if np.all(errors <= np.maximum(_RESIDUAL, 1e-2 * np.abs(values))):
+            return values, rows.T, float(errors.max())
     theta = jnp.asarray(vector, float)
     operator = _operator(task.prepared(theta), theta)
     size = theta.shape[0]
     basis = min(size, max(4 * count + 1, 60))
     values, vectors = eigsh(operator, k=min(count, size - 1), which="SA", v0=_wave(size), ncv=basis, tol=tolerance)
     order = np.argsort(values)
-    return values[order], vectors[:, order]
+    return values[order], vectors[:, order], None
 
 
 def _wave(size: int) -> np.ndarray:
@@ -109,7 +119,7 @@ def _operator(task: Task, theta: Array) -> Any:
 class _Numbers:
     """Loss, gradient and the ends of the spectrum of `task` at `point`, in natural units, with their rounding.
 
-    `size`: the largest eigenvalue in absolute value; `unit`: of the loss.
+    `size`: the largest eigenvalue in absolute value; `unit`: of the loss; `error`: that of the eigenvalues.
     """
 
     task: Task
@@ -122,6 +132,7 @@ class _Numbers:
     vectors: np.ndarray
     size: float
     rounding: Rounding
+    error: float
 
 
 def _numbers(task: Task, vector: np.ndarray, lengths: np.ndarray) -> _Numbers:
@@ -135,7 +146,7 @@ def _numbers(task: Task, vector: np.ndarray, lengths: np.ndarray) -> _Numbers:
     if lengths_may_be_larger(task, vector, lengths, gradient, size):
         return _numbers(task, vector, np.maximum(lengths, 1.0))
     unit = power_of_two(size)
-    values, vectors = lowest_eigenpairs(plain, point, _LOWEST)
+    values, vectors, error = _lowest(plain, point, _LOWEST, 1e-10)
     moved = [point + jnp.asarray(offset) for offset in perturbations(vector, lengths)]
     others = [[np.asarray(x) for x in _slope(plain, place)] for place in moved]
     probe = jnp.asarray(vectors[:, 0])
@@ -149,8 +160,9 @@ def _numbers(task: Task, vector: np.ndarray, lengths: np.ndarray) -> _Numbers:
         + 4 * EPS * float(np.sqrt(len(vector))) * size / unit,
     )
     return _Numbers(
-        plain, point, lengths, unit, float(loss) / unit, gradient / unit, values / unit, vectors, size / unit, rounding
-    )
+        plain, point, lengths, unit, float(loss) / unit, gradient / unit, values / unit, vectors, size / unit, rounding,
+        _LANCZOS * size / unit if error is None else 2 * error / unit,
+    )  # fmt: skip
 
 
 def certify_large(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:
@@ -216,7 +228,7 @@ def _step(found: _Numbers) -> tuple[float, float]:
     from scipy.sparse.linalg import minres
 
     operator = _operator(found.task, found.point)
-    threshold = max(found.rounding.hessian, _LANCZOS * found.size)
+    threshold = max(found.rounding.hessian, found.error)
     step, _ = minres(operator, found.gradient * found.unit, rtol=_SOLVED, maxiter=_ITERATIONS)
     there = found.point - jnp.asarray(step)
     for column in found.vectors.T[:2]:
