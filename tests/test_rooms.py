@@ -31,7 +31,6 @@ ROOMS = [
     "surgery",
     "alignment",
     "regularised",
-    "layers",
     "store",
     "network_files",
     "results",

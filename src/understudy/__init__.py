@@ -43,7 +43,6 @@ _ROOMS = (
     "gaussian",
     "lab",
     "landscape",
-    "layers",
     "networks",
     "online",
     "plots",
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
     from understudy import gaussian as gaussian
     from understudy import lab as lab
     from understudy import landscape as landscape
-    from understudy import layers as layers
     from understudy import networks as networks
     from understudy import online as online
     from understudy import plots as plots

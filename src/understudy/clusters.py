@@ -11,7 +11,7 @@ import signal
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -194,30 +194,36 @@ def _local_client(workers: int) -> Iterator[Client]:
         **{f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()},
     }
     changed = {*dask.config.get("distributed.nanny.pre-spawn-environ"), *environment, "PYTHONHASHSEED"}
-    before = {name: os.environ.get(name) for name in changed}
+    with (
+        unchanged_environment(changed),  # Dask sets the workers' environment in this process too, and leaves it so
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # None would still take port 8787, and warn if it is taken
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        try:
+            yield client
+        except BaseException:
+            # A graceful close would wait for the items in flight, which are no longer needed.
+            for nanny in cluster.workers.values():
+                nanny.close_gracefully()  # it will not start another worker
+                if nanny.pid is not None:
+                    os.kill(nanny.pid, signal.SIGKILL)
+            raise
+
+
+@contextmanager
+def unchanged_environment(names: Iterable[str]) -> Iterator[None]:
+    """Restore these variables of the environment at the end."""
+    before = {name: os.environ.get(name) for name in names}
     try:
-        with (
-            dask.config.set(settings),
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",  # None would still take port 8787, and warn if it is taken
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            try:
-                yield client
-            except BaseException:
-                # A graceful close would wait for the items in flight, which are no longer needed.
-                for nanny in cluster.workers.values():
-                    nanny.close_gracefully()  # it will not start another worker
-                    if nanny.pid is not None:
-                        os.kill(nanny.pid, signal.SIGKILL)
-                raise
+        yield
     finally:
-        # Dask sets the workers' environment in this process too, and leaves it so.
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from understudy.commands.sources import name_by_hash, name_of, read_teacher
+from understudy.experiments.splitting import population_of
 
 
 def test_files_of_a_stored_network_begin_with_its_name():
@@ -13,8 +14,8 @@ def test_files_of_a_stored_network_begin_with_its_name():
 
 
 def split_name(angles="0,0.5", told=None, **options):
-    teacher = read_teacher("softplus", 2, None, angles, None)
-    return name_by_hash("split", told or {"student": 1}, teacher, **{"mus": [0.5], "follow": False, **options})
+    task = population_of(read_teacher("softplus", 2, None, angles, None), 1)
+    return name_by_hash("split", told or {"student": 1}, task, **{"mus": [0.5], "follow": False, **options})
 
 
 def test_files_without_a_name_have_a_hash_of_all_that_was_asked_for():

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import understudy as us
 from understudy.cli import app
 
 FAST = ["--activation", "erf", "--teacher", "3", "--dim", "4"]
@@ -63,8 +65,6 @@ def test_split_of_a_stored_result(tmp_path):
         (["split", "--mus=-inf"], "--mus are finite numbers"),
         (["split", "--result", "none.nc"], "There is no stored result none.nc"),
         (["split", "--angles", "x"], "--angles are numbers in units of π"),
-        (["split", "--activation", "relu"], "smooth activation"),
-        (["grow", "--activation", "relu"], "smooth activation"),
         (["grow", "--mu", "1"], "silent neuron"),
         (["grow", "--push", "-1"], "positive length"),
         (["grow", "--push", "nan"], "positive length"),
@@ -76,3 +76,33 @@ def test_bad_input_exits_2_with_a_clear_message(arguments, message):
     done = invoke(*arguments)
     assert done.exit_code == 2, done.output
     assert message in " ".join(done.output.split())
+
+
+SPLITS = [{"mu": 0.5, "kind": "minimum", "index": 0, "least_eigenvalue": 0.1, "lower_bound": None, "upper_bound": 0.2}]
+NEURON = {"neuron": 0, "outgoing": [1.0, 2.0], "norm": 1.0, "scenario": "i", "least_of_Y": 0.1, "largest_of_Y": 0.2}
+POINT = {"kind": "minimum", "loss": 0.1, "gradient_norm": 1e-15, "least_eigenvalue": 0.1}
+REPORT = {"json": {"point": POINT, "neurons": [{**NEURON, "splits": SPLITS}]}, "lines": []}
+STAGE = {"width": 1, "kind": "minimum", "label": "", "loss": 0.1, "norms": [1.0], "outgoing": [1.0], "averaging": 0,
+         "split_neuron": None, "scenario": None, "pushed_along": None, "correlations_with_averaging": [1.0]}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["split", "grow", "layers"])
+def test_a_full_disk_is_one_line(command, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("understudy.plots.style.save", full)
+    monkeypatch.setattr("understudy.plots.split_figure.split", lambda *_: None)
+    monkeypatch.setattr(
+        "understudy.experiments.splitting.find_minimum", lambda *_: (us.TwoLayer(np.eye(2, 6), [1, 1]), 0)
+    )
+    monkeypatch.setattr("understudy.experiments.splitting.split_report", lambda *_, **__: REPORT)
+    monkeypatch.setattr("understudy.experiments.growing.collect_stages", lambda *_: [STAGE])
+    np.savez(tmp_path / "net.npz", W1=np.eye(2), W2=np.ones((1, 2)), inputs=np.eye(2), targets=np.ones(2))
+    file = [tmp_path / "net.npz"] if command == "layers" else []
+    done = invoke(command, *file, "--out", tmp_path / "results")
+    assert done.exit_code == 1, done.output
+    assert done.stderr.splitlines()[-1] == (
+        "Results could not be stored: [Errno 28] No space left on device. Name another place with --out."
+    )
+    assert not isinstance(done.exception, OSError)

@@ -28,5 +28,5 @@ def test_a_damaged_archive_is_explained(write, tmp_path):
 def test_other_files_are_explained(content, tmp_path):
     file = tmp_path / "images.npz"
     file.write_bytes(content)
-    with pytest.raises(WrongDataError, match="is no npz file with the arrays x, y"):
+    with pytest.raises(WrongDataError, match="is not an npz file with the arrays x, y"):
         read_npz(file, list(ARRAYS))

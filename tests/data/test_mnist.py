@@ -105,7 +105,7 @@ def test_broken_files_are_explained(toy, tmp_path, content):
     _, served = toy
     for name, good in served.items():
         (tmp_path / name).write_bytes(content if name.startswith("train-images") else good)
-    with pytest.raises(WrongDataError, match="no IDX file"):
+    with pytest.raises(WrongDataError, match="not an IDX file"):
         mnist(tmp_path)
 
 

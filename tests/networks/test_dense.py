@@ -32,7 +32,7 @@ def test_a_batch_goes_through_vmap():
     rng = np.random.default_rng(2)
     batch = TwoLayer(rng.normal(size=(6, 3, 4)), rng.normal(size=(6, 3)))
     x = jax.numpy.asarray(rng.normal(size=(5, 4)))
-    with pytest.raises(ValueError, match="takes one network; these are 6"):
+    with pytest.raises(ValueError, match="takes one network; received a batch of 6"):
         batch(x, "erf")
     outputs = jax.vmap(lambda network: network(x, "erf"))(batch)
     one = TwoLayer(batch.incoming[2], batch.outgoing[2])

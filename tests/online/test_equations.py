@@ -147,7 +147,7 @@ def test_packing_is_invertible():
         ({"rate": -0.1}, "learning_rate must be finite and not negative"),
         ({"rate": float("nan")}, "learning_rate"),
         ({"noise": -1.0}, "noise must be finite"),
-        ({"nodes": 3}, "nodes lies between"),
+        ({"nodes": 3}, "nodes must lie between"),
     ],
 )
 def test_bad_options(options, words):
@@ -176,7 +176,7 @@ def test_bad_tasks_and_starts():
         online.run(Overlaps(np.eye(3), np.zeros((3, 2)), np.ones(3)), [1.0])
     with pytest.raises(ValueError, match="fixed outgoing weights"):
         online.run(Overlaps(np.eye(2), np.zeros((2, 2)), [1.0, 2.0]), [1.0])
-    with pytest.raises(ValueError, match="times increase"):
+    with pytest.raises(ValueError, match="times must increase"):
         online.run(online.start(0), [1.0, 0.5])
     kinked = us.Online(us.Population(us.Teacher.orthonormal(2, activation="relu"), 1), 0.1)
     with pytest.raises(ValueError, match="zero incoming vector"):

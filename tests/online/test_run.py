@@ -59,7 +59,7 @@ def test_schedule_of_one_value_is_a_constant():
     np.testing.assert_allclose(one.student_overlaps, two.student_overlaps, atol=1e-12)
     slower = us.Online(COMMITTEE, lambda time: 0.5 / (1 + time)).run(start, [0.0, 5.0])
     assert slower.loss[-1] > first.loss[-1]
-    with pytest.raises(ValueError, match="not negative; received -1"):
+    with pytest.raises(ValueError, match="at least 0; received -1"):
         us.Online(COMMITTEE, lambda time: -1.0).run(start, [1.0])
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from understudy import plots
 from understudy.online import Phases
-from understudy.plots.online import draw_phase_diagram, draw_phases
 
 
 def phases(errors):
@@ -15,7 +15,8 @@ def phases(errors):
 
 
 def test_cells_stand_where_their_labels_say():
-    ax = draw_phase_diagram(phases([[1e-3, 2e-3], [4e-3, np.nan], [np.nan, np.nan]]), Figure().subplots())
+    ax = Figure().subplots()
+    plots.phases(phases([[1e-3, 2e-3], [4e-3, np.nan], [np.nan, np.nan]]), ax=ax)
     (mesh,) = ax.collections
     shown = mesh.get_array()
     np.testing.assert_array_equal(shown.mask, [[False, False, True], [False, True, True]])
@@ -28,6 +29,6 @@ def test_cells_stand_where_their_labels_say():
 @pytest.mark.parametrize("errors", [[[1e-3, 2e-3], [np.nan, np.nan]], [[1e-3]], [[np.nan]]])
 def test_files(errors, tmp_path):
     """Also with a single cell, and with none that is stable."""
-    paths = draw_phases(phases(errors), tmp_path / "phases")
+    paths = plots.save(plots.phases(phases(errors)), tmp_path / "phases")
     assert [path.name for path in paths] == ["phases.png", "phases.svg"]
     assert all(path.stat().st_size > 1000 for path in paths)

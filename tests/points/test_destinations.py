@@ -7,13 +7,7 @@ import pytest
 import understudy as us
 from understudy.dynamics.divergence import Divergence
 from understudy.dynamics.flow import Trajectory
-from understudy.points.destinations import (
-    Catalogue,
-    follow_pushes,
-    function_distance,
-    least_direction,
-    target_scale,
-)
+from understudy.points.destinations import Catalogue, follow_pushes, least_direction
 from understudy.points.infinity import Tangent, describe_escape
 from understudy.points.plateaus import nearest_critical
 from understudy.surgery import split
@@ -57,10 +51,10 @@ def test_functions_are_compared_and_named(teacher):
     grid, exact = on_grid(teacher, 2), us.Population(teacher, 2)
     network = us.TwoLayer([[0.5, 0.2], [-0.3, 0.4]], [1.0, -0.6])
     parts = split(network, {0: [0.3, 0.7]})
-    assert function_distance(grid, parts, network) < 1e-28
+    assert grid.function_distance(parts, network) < 1e-28
     other = us.TwoLayer([[0.1, 0.9]], [0.8])
-    assert abs(function_distance(grid, network, other) - function_distance(exact, network, other)) < 1e-10
-    assert abs(target_scale(grid) - target_scale(exact)) < 1e-11
+    assert abs(grid.function_distance(network, other) - exact.function_distance(network, other)) < 1e-10
+    assert abs(grid.target_scale - exact.target_scale) < 1e-11
     catalogue = Catalogue(grid, {"known": network})
     loss = float(grid.loss(network))
     assert catalogue.name(parts, loss) == "known"

@@ -169,8 +169,6 @@ def test_bad_input_is_refused():
     network = us.TwoLayer(np.eye(2), np.ones(2))
     with pytest.raises(ValueError, match="neurons 0 to 1; received neuron 2"):
         split_matrices(task, network, 2)
-    with pytest.raises(ValueError, match="fixed ones"):
-        split_matrices(us.Population(us.Teacher.orthonormal(2), 2, outgoing=1.0), network, 0)
     deep = us.Deep.glorot([2, 3, 1])
     data = Empirical(deep, np.eye(2), np.ones((2, 1)), activation="tanh")
     with pytest.raises(ValueError, match="hidden layers 0 to 0; received layer=1"):

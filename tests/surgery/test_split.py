@@ -53,13 +53,13 @@ def test_bad_input_is_refused():
         split(network, {0: [0.5, 0.7]})
     with pytest.raises(ValueError, match="cannot split neuron 5"):
         split(network, {5: [1.0]})
-    with pytest.raises(ValueError, match="one hidden layer"):
+    with pytest.raises(ValueError, match="hidden layers 0 to 0"):
         split(network, {0: [1.0]}, layer=1)
     with pytest.raises(ValueError, match="hidden layers 0 to 0"):
         split(us.Deep.glorot([2, 3, 1]), {0: [1.0]}, layer=1)
     with pytest.raises(ValueError, match="batch of 2"):
         split(us.TwoLayer(np.ones((2, 3, 1)), np.ones((2, 3))), {0: [1.0]})
-    with pytest.raises(TypeError, match="TwoLayer or a Deep"):
+    with pytest.raises(TypeError, match="a TwoLayer, a Deep network, or a module"):
         split(np.ones(3), {0: [1.0]})
     with pytest.raises(ValueError, match="would change the function"):
         join_parts(network, [[0, 1]])

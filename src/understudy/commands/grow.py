@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.commands.options import check_out, translate
-from understudy.commands.screen import complain, fail, new_table, show_table
+from understudy.commands.screen import fail, new_table, show_table, storing
 
-OPTIONS = {name: "--" + name.replace("_", "-") for name in ("student", "mu", "push", "cluster", "scheduler_file")} | {
-    "width": "--student"
-}
+if TYPE_CHECKING:
+    from understudy.experiments.growing import Grow
+    from understudy.tasks.task import Task
+
+OPTIONS = {
+    name: "--" + name.replace("_", "-") for name in ("student", "layer", "mu", "push", "cluster", "scheduler_file")
+} | {"width": "--student"}
 WIDE = 120  # columns of a screen that has room for the other neurons, too
 
 
 def grow(
-    activation: Annotated[str, typer.Option(help="erf, softplus[:β], sigmoid, tanh, …; smooth ones.")] = "erf",
+    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
     teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 8,
     student: Annotated[int, typer.Option(help="Number of student neurons to grow to.")] = 4,
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
@@ -29,6 +34,7 @@ def grow(
     teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: grow its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Which run of --result.")] = None,
+    layer: Annotated[int, typer.Option(help="Hidden layer of a deeper network in --result; 0 is the first.")] = 0,
     mu: Annotated[float, typer.Option(help="Share of the first part when a neuron is split.")] = 0.5,
     push: Annotated[float, typer.Option(help="Length of the push along the least eigenvector.")] = 1e-2,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
@@ -48,8 +54,9 @@ def grow(
     keep_compiled_programs()
     remote = cluster is not None or scheduler_file is not None
     try:
-        source, start, told = _source(activation, teacher, dim, angles, teacher_file, result, seed, student)
-        stages = _grow(source, start, student, mu, push, (cluster, scheduler_file) if remote else None, json_)
+        numbers = {"student": student, "layer": layer, "mu": mu, "push": push}
+        described, task, told = _describe((activation, teacher, dim, angles, teacher_file), result, seed, **numbers)
+        stages = _grow(described, (cluster, scheduler_file) if remote else None, json_)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         fail(translate(error, OPTIONS))
     content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), "stages": stages}
@@ -58,42 +65,41 @@ def grow(
     else:
         _print(content)
     if out is not None:
-        _store(content, out / name_by_hash("grow", told, source, mu=mu, push=push), json_)
+        _store(content, out / name_by_hash("grow", told, task, **numbers), json_)
 
 
-def _source(
-    activation: str, teacher: int, dim: int | None, angles: str | None, teacher_file: Path | None, result: Path | None,
-    seed: int | None, student: int,
-) -> tuple[Any, Any, dict[str, Any]]:  # fmt: skip
-    """The teacher, the student to begin with (if any), and a description of both."""
+def _describe(
+    source: tuple[Any, ...], result: Path | None, seed: int | None, **numbers: Any
+) -> tuple[Grow, Task, dict[str, Any]]:
+    """The growth that the options describe, the task it begins with, and a description for people."""
     from understudy.commands.sources import read_result, read_teacher
+    from understudy.experiments.fit import Fit
+    from understudy.experiments.growing import Grow
+    from understudy.surgery.grow import first_neuron
+    from understudy.tasks import Population
 
+    student = numbers["student"]
     if result is not None:
-        source, start, told = read_result(result, seed)
-        return source, start, {**told, "grown to": student}
-    source = read_teacher(activation, teacher, dim, angles, teacher_file)
-    told = {"activation": source.activation.name, "teacher": source.width, "student": student, "dim": source.dim}
-    return source, None, told
+        fit, task, point, told = read_result(result, seed, reduced=False)
+        return Grow(fit, **numbers, start=task.flatten(point)), task, {**told, "grown to": student}
+    teacher = read_teacher(*source)
+    task = Population(teacher, 1)
+    arrays = {name: array for name, (_, array) in task.givens().items()}
+    told = {"activation": teacher.activation.name, "teacher": teacher.width, "student": student, "dim": teacher.dim}
+    fit = Fit(student=1, activation=teacher.activation.name, arrays=arrays)
+    return Grow(fit, **numbers, start=task.flatten(first_neuron(teacher))), task, told
 
 
-def _grow(
-    source: Any, start: Any, student: int, mu: float, push: float, remote: Any, quiet: bool
-) -> list[dict[str, Any]]:
-    import numpy as np
-
+def _grow(described: Grow, remote: Any, quiet: bool) -> list[dict[str, Any]]:
     from understudy.commands.progress import reporting
     from understudy.experiments.collecting import Place
-    from understudy.experiments.growing import Grow, collect_stages
+    from understudy.experiments.growing import collect_stages
 
-    arrays = {"teacher_incoming": np.asarray(source.incoming), "teacher_outgoing": np.asarray(source.outgoing)}
-    if start is not None:
-        arrays |= {"start_incoming": np.asarray(start.incoming), "start_outgoing": np.asarray(start.outgoing)}
-    described = Grow(student, source.activation.name, mu, push, arrays)
     with reporting("neurons", quiet) as reporter:
         return collect_stages(
             described,
             None if remote is None else Place(*remote),
-            lambda stage: reporter.show(stage.width, student, f"loss {stage.loss:.6g}"),
+            lambda stage: reporter.show(stage.width, described.student, f"loss {stage.loss:.6g}"),
         )
 
 
@@ -101,12 +107,9 @@ def _store(content: dict[str, Any], stem: Path, quiet: bool) -> None:
     from understudy import plots
     from understudy.files import write_json
 
-    try:
+    with storing():
         paths = plots.save(plots.grow(content["stages"], content["task"]), stem)
         paths.append(write_json(stem.with_name(f"{stem.name}.json"), content))
-    except OSError as error:
-        complain(f"Results could not be stored: {error}. Name another place with --out.")
-        raise typer.Exit(1) from None
     if not quiet:
         typer.echo("Files: " + ", ".join(str(p) for p in paths))
 
@@ -122,14 +125,14 @@ def _print(content: dict[str, Any]) -> None:
         table.add_column(name, justify="left" if name in ("verdict", "label") else "right", no_wrap=True)
     for row in content["stages"]:
         rest = [i for i in range(row["width"]) if i != row["averaging"]]
-        pick = lambda key, rest=rest, row=row: _range([row[key][i] for i in rest])  # noqa: E731
+        pick = lambda key, rest=rest, row=row: _range([_size(row[key][i]) for i in rest])  # noqa: E731
         table.add_row(
             str(row["width"]),
             row["kind"],
             row["label"],
             f"{row['loss']:.7g}",
             f"{row['norms'][row['averaging']]:.4f}",
-            f"{row['outgoing'][row['averaging']]:.4f}",
+            f"{_size(row['outgoing'][row['averaging']]):.4f}",
             *((pick("norms"), pick("outgoing"), pick("correlations_with_averaging")) if wide else ()),
             "" if row["split_neuron"] is None else str(row["split_neuron"]) + (f" ({row['scenario']})" if wide else ""),
             *(("" if row["pushed_along"] is None else f"{row['pushed_along']:.1e}",) if wide else ()),
@@ -144,6 +147,11 @@ def _print(content: dict[str, Any]) -> None:
         f"{content['seconds']:.1f} s. average: the neuron whose best match to a teacher is worst; {rest_of_it}",
         highlight=False,
     )
+
+
+def _size(weight: float | list[float]) -> float:
+    """An outgoing weight, or the norm of several."""
+    return math.hypot(*weight) if isinstance(weight, list) else weight
 
 
 def _range(values: list[float]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table, show_table
+from understudy.commands.screen import fail, new_table, show_table, storing
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -74,9 +74,10 @@ def layers(
         from understudy import plots
 
         name = f"{name_of(network, seed)}-layers"
-        out.mkdir(parents=True, exist_ok=True)
-        np.savez(out / f"{name}.npz", **arrays)
-        paths = [str(out / f"{name}.npz"), *(str(p) for p in plots.save(plots.layers(rows, arrays), out / name))]
+        with storing():
+            out.mkdir(parents=True, exist_ok=True)
+            np.savez(out / f"{name}.npz", **arrays)
+            paths = [str(out / f"{name}.npz"), *(str(p) for p in plots.save(plots.layers(rows, arrays), out / name))]
     if json_:
         print(json.dumps({"network": str(network), **summary, "layers": rows, "files": paths}, indent=1))
     else:

@@ -122,7 +122,7 @@ def _store(
     """The run as a dataset in the store, and the figure."""
     import xarray as xr
 
-    from understudy.plots.online import draw_online
+    from understudy import plots
     from understudy.store import Store, configuration_hash
 
     data: dict[str, Any] = {
@@ -140,7 +140,7 @@ def _store(
     configuration = {"kind": "online", **told}
     path = Store(out).save(configuration, xr.Dataset(data, coords={"time": result.times}))
     stem = out / f"online-{configuration_hash(configuration)[:12]}"
-    return [path, *draw_online(result, stem, simulation=beside, plateaus=plateaus)]
+    return [path, *plots.save(plots.online(result, simulation=beside, plateaus=plateaus), stem)]
 
 
 def _plateau_json(plateau: Plateau) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _store(told: dict[str, Any], phases: Phases, out: Path) -> list[Path]:
     """The errors as a dataset in the store, and the figure."""
     import xarray as xr
 
-    from understudy.plots.online import draw_phases
+    from understudy import plots
     from understudy.store import Store, configuration_hash
 
     axes = ("rate", "students")
@@ -64,7 +64,8 @@ def _store(told: dict[str, Any], phases: Phases, out: Path) -> list[Path]:
     configuration = {"kind": "online-phases", **told}
     dataset = xr.Dataset(data, coords={"rate": phases.rates, "students": phases.widths})
     path = Store(out).save(configuration, dataset)
-    return [path, *draw_phases(phases, out / f"online-phases-{configuration_hash(configuration)[:12]}")]
+    stem = out / f"online-phases-{configuration_hash(configuration)[:12]}"
+    return [path, *plots.save(plots.phases(phases), stem)]
 
 
 def _print(told: dict[str, Any], phases: Phases) -> None:

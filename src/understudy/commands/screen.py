@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -21,6 +23,16 @@ def fail(message: str) -> NoReturn:
 def complain(message: str) -> None:
     """Say on standard error what could not be done; the command goes on."""
     typer.echo(message, err=True)
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Turn a failure to write results (such as a full disk) into one line on standard error and exit code 1."""
+    try:
+        yield
+    except OSError as error:
+        complain(f"Results could not be stored: {error}. Name another place with --out.")
+        raise typer.Exit(1) from None
 
 
 def new_table() -> Table:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from understudy.extras import need
 
 if TYPE_CHECKING:
+    from understudy.experiments.flow_fit import FlowFit
     from understudy.network_files import StoredNetwork
-    from understudy.networks import Teacher, TwoLayer
+    from understudy.networks import Teacher
+    from understudy.tasks.task import Task
 
 
 def read_teacher(
@@ -26,7 +28,9 @@ def read_teacher(
         try:
             values = [float(x) for x in angles.split(",")]
         except ValueError:
-            raise ValueError(f"--angles are numbers in units of π, as 0,0.25,0.75,1.5; received {angles!r}.") from None
+            raise ValueError(
+                f"--angles are numbers in units of π, such as 0,0.25,0.75,1.5; received {angles!r}."
+            ) from None
         return Teacher.angular(np.pi * np.array(values), activation)
     if teacher_file is None:
         return Teacher.orthonormal(teacher, teacher + 1 if dim is None else dim, activation)
@@ -46,11 +50,13 @@ def _teacher_in(file: Path, outputs: int | None = None) -> dict[str, Any]:
     return parse_teacher(str(file), read_bytes(file, "the teacher"), outputs)
 
 
-def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[str, Any]]:
-    """Teacher and student of one run in a file that `understudy fit --out` has stored; the best run unless given."""
-    from understudy.experiments.fit import Fit
+def read_result(path: Path, seed: int | None, *, reduced: bool = True) -> tuple[FlowFit, Task, Any, dict[str, Any]]:
+    """Description, task and point of one run in a file that `understudy fit --out` has stored, and what was asked.
+
+    The best run unless a seed is given. If `reduced`, task and point are reduced to fewer dimensions where that is
+    exact.
+    """
     from understudy.experiments.opening import open_fit
-    from understudy.tasks import Population
 
     if not Path(path).is_file():
         raise ValueError(f"There is no stored result {path}; `understudy fit --out DIR` makes one.")
@@ -58,17 +64,15 @@ def read_result(path: Path, seed: int | None) -> tuple[Teacher, TwoLayer, dict[s
         fit, runs = open_fit(path)
     except OSError as error:
         raise ValueError(str(error)) from None
-    if not isinstance(fit, Fit):
-        raise ValueError(f"{path} is a fit to data; this command needs one with a teacher.")
-    if fit.outgoing != "trained":
-        raise ValueError(f"{path} is not a result of a fit with trained outgoing weights; received {fit}.")
     chosen = [run for run in runs if (run.loss == run.loss if seed is None else run.seed == seed)]
     if not chosen:
         raise ValueError(f"{path} has the seeds {', '.join(map(str, runs.seeds))}; received --seed {seed}.")
     best = min(chosen, key=lambda run: run.loss)
-    # In the span of teachers and students: the same problem in fewer dimensions, where there are many.
-    task, student, _ = Population(fit.make_teacher(), fit.student).in_span(best.parameters)
-    return task.teacher, student, {**fit.configuration(), "seed": best.seed}
+    task, point, told = fit.task(), best.parameters, {**fit.configuration(), "seed": best.seed}
+    if not reduced:
+        return fit, task, point, told
+    reduction = task.reduce(task.flatten(point))
+    return fit, reduction.task, reduction.task.unflatten(reduction.vectors), told
 
 
 def read_teacher_arrays(path: Path, activation: str, outputs: int | None = None) -> tuple[dict[str, Any], str]:
@@ -102,7 +106,7 @@ TORCH_FILES = (".pt", ".pth", ".bin", ".safetensors", ".pt2", ".onnx")
 
 
 def read_stored(path: Path, seed: int | None) -> StoredNetwork:
-    """The network of an archive, of a stored fit, or of a PyTorch file that holds a plain chain of Linear layers with ReLU."""
+    """The network of an archive, of a stored fit, or of a PyTorch file with a plain chain of Linear and ReLU layers."""
     from understudy.network_files import StoredNetwork, read_network
 
     if path.suffix not in TORCH_FILES:
@@ -130,11 +134,9 @@ def name_of(network: Path, seed: int | None) -> str:
     return network.stem if seed is None else f"{network.stem}-seed-{seed}"
 
 
-def name_by_hash(command: str, told: dict[str, Any], teacher: Teacher, **options: Any) -> str:
-    """How files of a command are called whose input has no name: by a hash of all that was asked for, as stored fits are."""
-    import numpy as np
-
+def name_by_hash(command: str, told: dict[str, Any], task: Task, **options: Any) -> str:
+    """The name of files of a command whose input has no name: a hash of all that was asked for, as for stored fits."""
     from understudy.store import configuration_hash
 
-    weights = {"incoming": np.asarray(teacher.incoming), "outgoing": np.asarray(teacher.outgoing)}
+    weights = {name.removeprefix("teacher_"): array for name, (_, array) in task.givens().items()}
     return f"{command}-{configuration_hash({'task': told, 'teacher': weights, 'options': options})}"

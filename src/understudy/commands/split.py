@@ -6,19 +6,16 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table, show_table
-
-if TYPE_CHECKING:
-    from understudy.networks import Teacher
+from understudy.commands.screen import fail, new_table, show_table, storing
 
 
 def split(
-    activation: Annotated[str, typer.Option(help="erf, softplus[:β], sigmoid, tanh, …; smooth ones.")] = "erf",
+    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
     teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 5,
     student: Annotated[int, typer.Option(help="Number n of student neurons before the split.")] = 2,
     dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
@@ -29,6 +26,7 @@ def split(
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: split its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result, or of the start.")] = None,
     neuron: Annotated[int | None, typer.Option(help="Split only this neuron.")] = None,
+    layer: Annotated[int, typer.Option(help="Hidden layer of a deeper network in --result; 0 is the first.")] = 0,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, such as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
         bool,
@@ -51,33 +49,32 @@ def split(
 
     from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
-    from understudy.experiments.splitting import find_minimum, split_report
+    from understudy.experiments.splitting import find_minimum, population_of, split_report
 
     keep_compiled_programs()
     screen = Console(stderr=True, quiet=json_)
     try:
         if result is not None:
-            source, network, told = read_result(result, seed)
-            _check(source)
+            _, task, point, told = read_result(result, seed)
         else:
             source = read_teacher(activation, teacher, dim, angles, teacher_file)
-            _check(source)
             told = {
                 "activation": source.activation.name,
                 "teacher": source.width,
                 "student": student,
                 "dim": source.dim,
             }
+            task = population_of(source, student)
             with screen.status("following the flow to a minimum"):
-                network, told["seed"] = find_minimum(source, student, seed)
-        width = network.width
+                point, told["seed"] = find_minimum(task, seed)
+        width = task.hidden_layer(point, layer).width
         if neuron is not None and not 0 <= neuron < width:
             raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
+        with screen.status("splitting") as status:
+            neurons = list(range(width)) if neuron is None else [neuron]
+            report = split_report(task, point, neurons, shares, layer=layer, follow=follow, watch=status.update)
     except (ValueError, TypeError) as error:
         fail(str(error))
-    with screen.status("splitting") as status:
-        neurons = list(range(width)) if neuron is None else [neuron]
-        report = split_report(source, network, neurons, shares, follow=follow, watch=status.update)
     content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), **report["json"]}
     if json_:
         print(json.dumps(content, indent=1))
@@ -87,9 +84,10 @@ def split(
         from understudy import plots
         from understudy.files import write_json
 
-        name = name_by_hash("split", told, source, mus=shares, neuron=neuron, follow=follow)
-        paths = plots.save(plots.split(report["lines"], report["json"]), out / name)
-        paths.append(write_json(out / f"{name}.json", content))
+        name = name_by_hash("split", told, task, mus=shares, neuron=neuron, layer=layer, follow=follow)
+        with storing():
+            paths = plots.save(plots.split(report["lines"], report["json"]), out / name)
+            paths.append(write_json(out / f"{name}.json", content))
         if not json_:
             Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
 
@@ -105,38 +103,34 @@ def _shares(text: str) -> list[float]:
     return shares
 
 
-def _check(source: Teacher) -> None:
-    if source.outgoing.ndim != 1 or source.activation.smoothness == 0:
-        raise ValueError(
-            f"split takes a teacher of one output with a smooth activation; received {source.activation.name} and outgoing weights of "
-            f"shape {source.outgoing.shape}."
-        )
-
-
 def _print(report: dict[str, Any]) -> None:
     from rich.console import Console
 
     console = Console()
     point = report["point"]
     console.print(
-        f"The point: {point['kind']}, loss {point['loss']:.9g}, |∇L| {point['gradient_norm']:.0e}, least λ {point['least_eigenvalue']:.1e}",
+        f"The point: {point['kind']}, loss {point['loss']:.9g}, |∇L| {point['gradient_norm']:.0e}, "
+        f"least λ {point['least_eigenvalue']:.1e}",
         highlight=False,
     )
     for row in report["neurons"]:
+        weights = row["outgoing"] if isinstance(row["outgoing"], list) else [row["outgoing"]]
         console.print(
-            f"\n[bold]Neuron {row['neuron']}[/]: a = {row['outgoing']:.3f}, |w| = {row['norm']:.3f}, scenario {row['scenario']}, "
-            f"eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
+            f"\n[bold]Neuron {row['neuron']}[/]: a = {', '.join(f'{a:.3f}' for a in weights)}, |w| = {row['norm']:.3f}, "
+            f"scenario {row['scenario']}, eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
         )
         table = new_table()
         for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
             table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
         for s in row["splits"]:
-            numbers = (f"{s[key]:.1e}" for key in ("least_eigenvalue", "lower_bound", "upper_bound"))
+            values = [s[key] for key in ("least_eigenvalue", "lower_bound", "upper_bound")]
+            numbers = ("" if value is None else f"{value:.1e}" for value in values)
             table.add_row(f"{s['mu']:g}", s["kind"], str(s["index"]), *numbers)
         show_table(console, table)
     console.print(
-        "least λ: least Hessian eigenvalue; bounds: of the least one that is not trivially zero (App. D.2.1, Lemma 4.2).",
+        "least λ: least Hessian eigenvalue; bounds: of the least one that is not trivially zero (App. D.2.1, Lemma "
+        "4.2; the upper one for one output).",
         highlight=False,
     )
     for row in report["neurons"]:

@@ -39,7 +39,7 @@ def read_npz(file: Path, parts: Sequence[str]) -> dict[str, np.ndarray]:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             return {part: stored[part] for part in parts}
     except UNREADABLE as error:
-        raise WrongDataError(f"{file} is no npz file with the arrays {', '.join(parts)} ({error}).") from error
+        raise WrongDataError(f"{file} is not an npz file with the arrays {', '.join(parts)} ({error}).") from error
 
 
 def verify(arrays: Mapping[str, np.ndarray], content: Mapping[str, str], name: str, place: Path) -> None:

@@ -73,7 +73,7 @@ def mnist(
     if not fetch:
         looked = ", ".join(str(p) for p in places)
         raise MissingDataError(
-            f"MNIST is not there; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with mnist.npz (arrays "
+            f"MNIST was not found; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with mnist.npz (arrays "
             f"{', '.join(PARTS)}) or with the four files {', '.join(name + '.gz' for name, _ in FILES.values())}, or "
             "run `python -m understudy.data` to fetch it."
         )
@@ -111,7 +111,7 @@ def _read_idx(file: Path) -> np.ndarray:
         return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
     except UNREADABLE as error:
         raise WrongDataError(
-            f"{file} is no IDX file of unsigned bytes ({error}). Delete it and fetch it again."
+            f"{file} is not an IDX file of unsigned bytes ({error}). Delete it and fetch it again."
         ) from error
 
 

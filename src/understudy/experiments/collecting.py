@@ -1,7 +1,7 @@
 """One way to compute descriptions, here or on a cluster: seeds that a store holds are reused, the others are added.
 
-On a cluster an item of work is one description and a group of its seeds. The client is the only one that writes: workers
-need no shared file system, and send their rows back.
+On a cluster one item of work is a description and a group of its seeds. Workers send their rows back, and only the
+client writes them. So workers need no shared file system.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TOGETHER = 16
-"""Small runs that are advanced together."""
+"""Number of small runs that are advanced together."""
 
 GRACE_SECONDS = 5.0
-"""Workers stop by themselves at a limit of time; so long the client waits for what they have finished."""
+"""How long the client waits for finished rows after the time limit, at which workers stop by themselves."""
 
 
 class _LimitReached(Exception):
@@ -56,9 +56,9 @@ class Place:
 
 @dataclass(frozen=True)
 class CollectProgress:
-    """How far a collection is: of `total` seeds, `done` were computed now, `reused` stored before, `failed` failed.
+    """The progress of a collection: of `total` seeds, `done` were computed now, `reused` were stored, `failed` failed.
 
-    `note` says more about what is going on.
+    `note` says what is being done.
     """
 
     done: int
@@ -93,11 +93,11 @@ class FailedSeeds:
 
 @dataclass
 class Collection:
-    """What became of the seeds of several descriptions.
+    """The outcome for the seeds of several descriptions.
 
-    - `reused`: how many seeds were stored before; `failed`: those that could not be computed.
+    - `reused`: how many seeds were stored before; `failed`: seeds that could not be computed.
     - `unfinished`: seeds for which there was no time, by the position of their description.
-    - `unsaved`: why rows could not be stored, if so; they are in `rows` nevertheless.
+    - `unsaved`: why rows could not be stored, or None. They are in `rows` in any case.
     """
 
     descriptions: list[Description]
@@ -119,12 +119,12 @@ def collect_rows(
     progress: Callable[[CollectProgress], None] | None = None,
     limit: float | None = None,
 ) -> Collection:
-    """Rows of these seeds for every description, computed on Dask workers as far as `store` does not hold them.
+    """The rows of these seeds for every description. Seeds that `store` does not hold are computed on Dask workers.
 
-    - `place`: a cluster, or how many processes to start here (one per core).
-    - `limit`: seconds after which no new seeds are begun and those under way are given up.
+    - `place`: a cluster, or how many processes to start here (default: one per core).
+    - `limit`: seconds after which no new seeds are begun, and running ones are abandoned.
 
-    Rows are stored as they come in. KeyboardInterrupt is raised again after those that are there have been stored.
+    Rows are stored as they arrive. After a KeyboardInterrupt the finished rows are stored before it is raised again.
     """
     collector = _Collector(list(descriptions), list(seeds), store, progress)
     collector.report()
@@ -134,7 +134,7 @@ def collect_rows(
 
 
 class _Collector:
-    """The client's side: keeps rows, hands out groups of seeds, takes what comes back."""
+    """The client's side: hands out groups of seeds, and keeps the rows that come back."""
 
     def __init__(
         self,
@@ -247,9 +247,9 @@ def compute_group(item: tuple[type[Description], dict[str, Any], dict[str, Any],
 
 
 def group_size(seeds: int, workers: int, most: int = 100) -> int:
-    """How many seeds go together: so many that every worker has one group, or several where they would be large; never more than `most`.
+    """Number of seeds per group: one group per worker, or several groups if that would be large; at most `most`.
 
-    Up to 16 small runs are advanced together at the cost of a few, so that smaller groups save little.
+    Up to 16 small runs are advanced together at the cost of a few, so smaller groups would save little.
 
     >>> group_size(10_000, 100), group_size(320, 100), group_size(20, 2), group_size(10**6, 2)
     (25, 3, 10, 100)
@@ -272,10 +272,10 @@ def _seeds_in(rows: xr.Dataset | None) -> set[int]:
 
 
 def in_background(produce: Callable[[], Iterator[T]], tick: Callable[[], None], seconds: float = 0.1) -> Iterator[T]:
-    """Run an iterator in a thread and yield its items here; `tick` is called while there is nothing.
+    """Run an iterator in a thread and yield its items here; `tick` is called while there is no item.
 
-    The calling thread stays free for an interrupt, which a compilation under way would otherwise delay. The iterator's
-    exception is raised here.
+    The calling thread can be interrupted at any time. Otherwise a running compilation would delay the interrupt. An
+    exception of the iterator is raised here.
     """
     items: queue.Queue[tuple[str, Any]] = queue.Queue()
 

@@ -1,4 +1,4 @@
-"""Going on from the ends of a stored fit, with a tighter tolerance or for a longer time."""
+"""Continue a stored fit from where it ended, with a tighter tolerance or for a longer time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def continue_fit(
     **Arguments**
 
     - `place`: the file of a fit, or a directory with one.
-    - `seeds`: which to continue; those that are stored, unless given.
-    - `changes`: `tolerance`, `max_time` and `times` of the continuation; as before unless given.
+    - `seeds`: which seeds to continue. Default: all that are stored.
+    - `changes`: `tolerance`, `max_time` and `times` of the continuation. Default: as before.
     """
     before, runs = open_fit(_file_in(place))
     task = before.task()

@@ -1,4 +1,4 @@
-"""What an experiment is, in words: frozen, validated, and the same text wherever it is computed."""
+"""The description of an experiment: frozen, validated, and the same text wherever it is computed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 
 
 class OutOfTimeError(Exception):
-    """The time that was allowed is over."""
+    """The time limit was reached."""
 
 
 class Description(Protocol):
-    """A frozen description of runs of which each has a seed. One description is one file of a store, seeds are its rows.
+    """A frozen description of runs that differ only in their seed. One description is one file of a store.
 
-    Descriptions have no seeds: more seeds are more rows of the same file. They hold contents, never the names of files:
-    of arrays that a user gives, the configuration has a hash, and a worker is sent the arrays themselves.
+    A description does not contain the seeds: each seed is a row of its file, and more seeds are more rows. It contains
+    contents, never file names. The configuration has a hash of every array that a user gives, and a worker is sent the
+    arrays themselves.
     """
 
     kind: ClassVar[str]
     needed: ClassVar[frozenset[str]]  # variables that stored rows must have
-    most_together: ClassVar[int]  # seeds of one item of work at most: what is lost if a worker dies
+    most_together: ClassVar[int]  # most seeds in one item of work: these are lost if a worker dies
 
     @property
     def arrays(self) -> Mapping[str, np.ndarray]:
@@ -40,7 +41,7 @@ class Description(Protocol):
         """The description of a configuration; `arrays` are those that it names."""
 
     def rows(self, seeds: list[int], *, seconds: float | None = None) -> xr.Dataset | None:
-        """Compute these seeds, one row each; after `seconds`, those that are finished, or None if none is."""
+        """Compute these seeds, one row per seed. After `seconds`, the finished rows, or None if there are none."""
 
 
 def key_of(description: Description) -> str:
@@ -49,7 +50,7 @@ def key_of(description: Description) -> str:
 
 
 def array_fields(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """What a configuration says of given arrays: shapes, and hashes of their contents; nothing if there are none."""
+    """The entry of a configuration for given arrays: shapes, and hashes of their contents; empty without arrays."""
     if not arrays:
         return {}
     return {
@@ -75,7 +76,7 @@ def arrays_in(dataset: xr.Dataset) -> dict[str, np.ndarray]:
 
 
 def check_finite_array(name: str, value: Any, *ndim: int) -> np.ndarray:
-    """A read-only array of finite numbers with one of these numbers of axes; `ValueError` names it otherwise."""
+    """The value as a read-only array of finite numbers with one of these numbers of axes; raises `ValueError`."""
     try:
         array = np.array(value, float)
     except (TypeError, ValueError):

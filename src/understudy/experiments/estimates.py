@@ -1,4 +1,4 @@
-"""What a request would take, before it is begun: those that cannot work are refused with the numbers."""
+"""Estimate what a request needs before it is begun, and refuse requests that cannot work."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ STEEPEST = 1e4
 
 
 class TooMuchError(ValueError):
-    """A request that this machine cannot fulfil; the message has the numbers."""
+    """This machine cannot compute the request. The message says what it needs and what there is."""
 
 
 def available_memory() -> float:
-    """Bytes of memory that this process may use: of the machine, or of its container; inf where that is not known."""
+    """Bytes of memory that this process may use (of the machine or of its container), or inf if that is not known."""
     try:
         most = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -35,7 +35,7 @@ def available_memory() -> float:
 
 
 def memory_needed(fit: FlowFit, seeds: int) -> float:
-    """Bytes that a fit takes at least."""
+    """A lower bound on the bytes that a fit takes."""
     return 8.0 * sum(fit.advice(seeds).values())
 
 
@@ -56,8 +56,8 @@ def check_fit(fit: FlowFit, seeds: int) -> None:
     steepness = activations.get(fit.activation).steepness
     if steepness > STEEPEST:
         raise TooMuchError(
-            f"{fit.activation} is as steep as {steepness:.1g} × x: its expectations need more quadrature nodes than fit "
-            f"into memory. Use a parameter of at most {STEEPEST:g}, or the limit: relu for softplus, or erf for tanh."
+            f"{fit.activation} is as steep as {steepness:.1g} × x: its expectations need more quadrature nodes than "
+            f"fit into memory. Use a parameter of at most {STEEPEST:g}, or the limit: relu for softplus, erf for tanh."
         )
 
 
@@ -75,9 +75,9 @@ def check_align(experiment: Experiment, seeds: int) -> None:
     there = available_memory()
     if needed > there:
         raise TooMuchError(
-            f"Layers of {', '.join(f'{n:,}' for n in e.student)} students with {e.samples:,} samples and {seeds:,} seeds need "
-            f"at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. Use narrower layers, fewer "
-            "samples, or fewer seeds."
+            f"Layers of {', '.join(f'{n:,}' for n in e.student)} students with {e.samples:,} samples and {seeds:,} "
+            f"seeds need at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. Use "
+            "narrower layers, fewer samples, or fewer seeds."
         )
 
 

@@ -26,8 +26,8 @@ def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `ope
     """Open a stored result: a file of `fit` as `Runs`, a directory of them as `Cells`, a file of `continuation` as
     `Continuation`, of `explore` as a `Graph`, other files as datasets.
 
-    A result that is opened again has what the fresh one had, and prints the same table. `task` is needed only for results
-    of a task that was made in Python, and only for networks of your own: without it their parameters are flat vectors.
+    An opened result has all that the fresh result had, and prints the same table. `task` is needed only for results of
+    a task that was made in Python with a network of your own. Without it the parameters are flat vectors.
 
     Raises `OSError` if there is no such file, and `ValueError` (with the reason) if it is not a sound result.
     """
@@ -38,7 +38,7 @@ def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `ope
 
 
 def open_fit(path: str | os.PathLike[str]) -> tuple[FlowFit, Runs]:
-    """The description in the file of a fit, and its runs; `ValueError` if it is something else."""
+    """The description in the file of a fit, and its runs; raises `ValueError` if the file is something else."""
     dataset = read_result(path)
     configuration = json.loads(dataset.attrs["configuration"])
     if configuration.get("kind") != FIT or set(configuration) == {"kind"}:

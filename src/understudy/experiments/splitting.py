@@ -1,20 +1,20 @@
-"""What splitting each neuron of a minimum makes of it: the points on the line of splits, their bounds, where they lead."""
+"""Split each neuron of a point: certificates and bounds along the line of splits, and where the flow goes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from understudy.dynamics import FlowOptions
 from understudy.fitting import fit
 from understudy.gaussian import has_closed_form
-from understudy.networks import Teacher, TwoLayer
+from understudy.networks import HiddenLayer, Teacher
 from understudy.points import Certificate, certify
 from understudy.points.destinations import Catalogue, follow_pushes, least_direction
 from understudy.points.splitting import SplitMatrices, expected_kind, lower_bound, split_matrices
-from understudy.surgery import split
 from understudy.tasks import Population, on_grid
 from understudy.tasks.task import Task
 
@@ -24,73 +24,109 @@ STARTS = 8
 AXIS = np.linspace(-1.0, 0.5, 61)
 """Shares μ at which spectra are computed for the figure."""
 
+INSIDE = np.linspace(0.0, 1.0, 61)
+"""The same with a penalty, under which shares are not negative."""
+
 
 def population_of(teacher: Teacher, width: int) -> Task:
     """The population loss: on a lattice in the plane where there is no closed form, else from pair interactions."""
     closed = has_closed_form(teacher.activation, teacher.activation)
-    if teacher.dim <= 2 and not closed and teacher.activation.smoothness > 0:
+    plain = teacher.bias is None and teacher.offset is None
+    if teacher.dim <= 2 and not closed and plain and teacher.activation.smoothness > 0:
         return on_grid(teacher, width)
     return Population(teacher, width)
 
 
-def find_minimum(teacher: Teacher, width: int, seed: int | None = None) -> tuple[TwoLayer, int]:
-    """The minimum that a Glorot start leads to, neurons by falling outgoing weight, and its seed; the best of eight unless given."""
+def find_minimum(task: Task, seed: int | None = None) -> tuple[Any, int]:
+    """The minimum to which a Glorot start leads, and its seed. Without a seed, the best of eight.
+
+    Its neurons are sorted by falling outgoing weight, or by its norm if there are several outputs.
+    """
     seeds = list(range(STARTS)) if seed is None else [seed]
-    task, exact = population_of(teacher, width), Population(teacher, width)
-    begin = exact.unflatten(
-        exact.starts(seeds, "glorot")
-    )  # as networks: a lattice orders its flat vectors in another way
-    runs = fit(task, seeds, init=begin, options=FlowOptions(snapshots=0))
+    runs = fit(task, seeds, init="glorot", options=FlowOptions(snapshots=0))
     minima = [run for run in runs if run.certificate.kind == "minimum"]
     if not minima:
         kinds = sorted({run.certificate.kind for run in runs})
         raise ValueError(f"No start ended in a minimum: {kinds}. Try another seed.")
     best = min(minima, key=lambda run: run.loss)
-    order = np.argsort(-np.asarray(best.parameters.outgoing))
-    return TwoLayer(best.parameters.incoming[order], best.parameters.outgoing[order]), best.seed
+    hidden = task.hidden_layer(best.parameters)
+    outgoing = np.asarray(hidden.outgoing)
+    strength = outgoing[:, 0] if outgoing.shape[1] == 1 else np.linalg.norm(outgoing, axis=1)
+    ordered = hidden.take(np.argsort(-strength), np.ones(hidden.width))
+    return task.unflatten(task.with_hidden_layer(best.parameters, ordered)[1]), best.seed
 
 
 def split_report(
-    teacher: Teacher,
-    network: TwoLayer,
+    task: Task,
+    parameters: Any,
     neurons: Sequence[int],
     shares: Sequence[float],
     *,
+    layer: int = 0,
     follow: bool = False,
+    axis: np.ndarray | None = None,
     watch: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Certify the splits of each neuron at these shares μ, with the bounds of their least eigenvalue.
 
     **Arguments**
 
-    - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both senses, and follow the flow.
+    - `task`, `parameters`: any point whose neurons can be split; `layer`: the hidden layer of a deeper network.
+    - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both senses, and
+      follow the flow.
+    - `axis`: the shares at which spectra are computed for the figure. Default: `AXIS`, or `INSIDE` with a penalty.
     - `watch`: called with what is going on, in words.
 
-    Returns `json`, the point and a row per neuron in JSON types, and `lines`, the spectra along the line of splits for the figure.
+    Returns `json`, the point and a row per neuron in JSON types, and `lines`, the spectra along the line of splits for
+    the figure. Bounds that do not exist (several outputs, a penalty) are None.
     """
-    task, wide = population_of(teacher, network.width), population_of(teacher, network.width + 1)
-    point = certify(task, network)
-    catalogue = Catalogue(wide, {"the minimum that was split": network})
+    point = certify(task, parameters)
+    hidden, known = task.hidden_layer(parameters, layer), {"the minimum that was split": parameters}
+    isolated = point.kind == "minimum" and not point.zeros
     rows, lines = [], []
     for j in neurons:
         watch(f"neuron {j}")
-        matrices = split_matrices(task, network, j)
-        points = [split(network, {j: [mu, 1 - mu]}) for mu in shares]
-        certificates = [certify(wide, p) for p in points]
-        row = _neuron(network, j, matrices, shares, certificates, isolated=point.kind == "minimum" and not point.zeros)
+        line = _Line(task, parameters, j, layer)
+        matrices = split_matrices(task, parameters, j, layer=layer)
+        certificates = [certify(*line.at(mu)) for mu in shares]
+        row = _neuron(hidden, j, matrices, shares, certificates, isolated)
         if follow:
-            row["destinations"] = _destinations(wide, points, certificates, shares, catalogue, j, watch)
-        line = _line(wide, network, j, matrices)
+            row["destinations"] = _destinations(line, certificates, shares, known, watch)
+        spectra = _spectra(line, matrices, (INSIDE if matrices.decay else AXIS) if axis is None else axis)
         for told in row["splits"]:
-            told["lower_bound"] = float(line["lower_bound"](told["mu"]))
+            told["lower_bound"] = _number(spectra["lower_bound"](told["mu"]))
         rows.append(row)
-        lines.append({**line, "row": row})
+        lines.append({**spectra, "row": row})
     names = ("kind", "loss", "gradient_norm", "least_eigenvalue")
     return {"json": {"point": {name: getattr(point, name) for name in names}, "neurons": rows}, "lines": lines}
 
 
+class _Line(NamedTuple):
+    """The line of splits of one neuron."""
+
+    task: Task
+    parameters: Any
+    neuron: int
+    layer: int
+
+    def at(self, mu: float) -> tuple[Task, Any]:
+        """The wider task and the point at μ."""
+        return self.task.split(self.parameters, {self.neuron: [mu, 1 - mu]}, self.layer)
+
+    def hessian(self, mu: float) -> np.ndarray:
+        """The Hessian at μ, in coordinates of a chart."""
+        wide, vector = self.at(mu)
+        local, origin = wide.prepared(vector).chart(vector)
+        return np.asarray(local.hessian(origin))
+
+
+def _number(value: Any) -> float | None:
+    """A number in JSON types: None instead of NaN."""
+    return None if math.isnan(value) else float(value)
+
+
 def _neuron(
-    network: TwoLayer,
+    hidden: HiddenLayer,
     j: int,
     matrices: SplitMatrices,
     shares: Sequence[float],
@@ -105,14 +141,15 @@ def _neuron(
             "expected": expected_kind(matrices.scenario, mu) if isolated else None,
             "index": c.index,
             "least_eigenvalue": c.least_eigenvalue,
-            "upper_bound": float(matrices.upper_bound(mu)),
+            "upper_bound": _number(matrices.upper_bound(mu)),
         }
         for mu, c in zip(shares, certificates, strict=True)
     ]
+    outgoing = [float(x) for x in hidden.outgoing[j]]
     return {
         "neuron": j,
-        "outgoing": float(network.outgoing[j]),
-        "norm": float(np.linalg.norm(np.asarray(network.incoming[j]))),
+        "outgoing": outgoing[0] if len(outgoing) == 1 else outgoing,
+        "norm": float(np.linalg.norm(np.asarray(hidden.incoming[j]))),
         "scenario": matrices.scenario,
         "least_of_Y": float(y[0]),
         "largest_of_Y": float(y[-1]),
@@ -121,48 +158,43 @@ def _neuron(
 
 
 def _destinations(
-    wide: Task,
-    points: Sequence[TwoLayer],
+    line: _Line,
     certificates: Sequence[Certificate],
     shares: Sequence[float],
-    catalogue: Catalogue,
-    j: int,
+    known: dict[str, Any],
     watch: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     # At a non-strict saddle, such as a minimum split at μ = 0 or 1, the least eigenvalue is zero: there is no direction
     # along which a push is known to leave.
-    pushed = [i for i, c in enumerate(certificates) if c.kind != "non-strict saddle"]
-    if not pushed:
-        return []
-    directions = [least_direction(wide, points[i])[1] for i in pushed]
-
-    def tell(done: int, total: int) -> None:
-        watch(f"neuron {j}: {done} of {total} pushes")
-
-    found = follow_pushes(wide, [points[i] for i in pushed], directions, catalogue=catalogue, watch=tell)
-    return [
-        {
-            "mu": shares[pushed[d.origin]],
-            "sign": d.sign,
-            "kind": d.kind,
-            "name": d.name,
-            "loss": d.loss,
-            "escape": d.escape.words if d.escape else None,
-        }
-        for d in found
-    ]
+    pushed = [mu for mu, c in zip(shares, certificates, strict=True) if c.kind != "non-strict saddle"]
+    found = []
+    for number, mu in enumerate(pushed):
+        watch(f"neuron {line.neuron}: {2 * number} of {2 * len(pushed)} pushes")
+        wide, point = line.at(mu)
+        ends = follow_pushes(wide, [point], [least_direction(wide, point)[1]], catalogue=Catalogue(wide, known))
+        found += [
+            {
+                "mu": mu,
+                "sign": d.sign,
+                "kind": d.kind,
+                "name": d.name,
+                "loss": d.loss,
+                "escape": d.escape.words if d.escape else None,
+            }
+            for d in ends
+        ]
+    return found
 
 
-def _line(wide: Task, network: TwoLayer, j: int, matrices: SplitMatrices) -> dict[str, Any]:
-    """Five least eigenvalues along the line of splits, and both bounds; the lower one needs Hessians at μ = -1, 0 and 1."""
-    shares = [*AXIS, -1.0, 0.0, 1.0]
-    vectors = np.stack([np.asarray(wide.flatten(split(network, {j: [mu, 1 - mu]}))) for mu in shares])
-    hessians = np.asarray(wide.hessian(vectors))
-    below = lower_bound(*hessians[-3:])
+def _spectra(line: _Line, matrices: SplitMatrices, axis: np.ndarray) -> dict[str, Any]:
+    """Five least eigenvalues along the line of splits, and both bounds."""
+    below: Callable[[Any], np.ndarray] = lambda mu: np.full(np.shape(mu), np.nan)  # noqa: E731
+    if not matrices.decay:  # with a penalty the Hessian is not a polynomial in μ
+        below = lower_bound(*(line.hessian(mu) for mu in (-1.0, 0.0, 1.0)))
     return {
-        "mu": AXIS,
-        "five": np.linalg.eigvalsh(hessians[:-3])[:, :5],
-        "upper": matrices.upper_bound(AXIS),
-        "lower": below(AXIS),
+        "mu": axis,
+        "five": np.stack([np.linalg.eigvalsh(line.hessian(mu))[:5] for mu in axis]),
+        "upper": matrices.upper_bound(axis),
+        "lower": below(axis),
         "lower_bound": below,
     }

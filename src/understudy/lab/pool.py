@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.clusters import unchanged_environment
 from understudy.lab.worker import work
 
 GRACE_SECONDS = 2.0
@@ -109,17 +110,10 @@ class _Worker:
     def _spawn(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-        os.environ.update(_ENVIRONMENT)
-        try:
+        with unchanged_environment(_ENVIRONMENT):
+            os.environ.update(_ENVIRONMENT)
             process = context.Process(target=work, args=(theirs,), daemon=True)
             process.start()
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
         theirs.close()
         self._process, self._pipe = process, ours
         threading.Thread(target=self._read, args=(ours,), daemon=True).start()

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from understudy import activations
 from understudy.activations import Activation
+from understudy.networks.hidden import HiddenLayer
 
 
 def affine(x: Float[Array, "*samples d"], weight: Float[Array, "m d"], bias: Float[Array, " m"]) -> Array:
@@ -53,13 +54,27 @@ class TwoLayer(eqx.Module):
         """Input dimension d."""
         return self.incoming.shape[-1]
 
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """Widths of the hidden layers: one."""
+        return (self.width,)
+
+    def hidden(self, layer: int = 0) -> HiddenLayer:
+        """The hidden layer; outgoing weights as (n, m) also for one output."""
+        return HiddenLayer(self.incoming, self.bias, self.outgoing.reshape(*self.incoming.shape[:-1], -1))
+
+    def with_hidden(self, hidden: HiddenLayer, layer: int = 0) -> "TwoLayer":
+        """The network with these hidden neurons and the same offset."""
+        shape = (hidden.width, *self.outgoing.shape[1:])
+        return TwoLayer(hidden.incoming, jnp.reshape(jnp.asarray(hidden.outgoing), shape), hidden.bias, self.offset)
+
     def __call__(
         self, x: Float[Array, "*samples d"], activation: str | Activation
     ) -> Float[Array, "*samples"] | Float[Array, "*samples m"]:
         """The network's output for inputs x. For a batch of networks use `jax.vmap`."""
         if self.incoming.ndim != 2:
             raise ValueError(
-                f"A forward pass takes one network; these are {self.incoming.shape[0]}. Use jax.vmap over the batch."
+                f"A forward pass takes one network; received a batch of {self.incoming.shape[0]}. Use jax.vmap over the batch."
             )
         sigma = activations.get(activation)
         before = x @ self.incoming.T if self.bias is None else affine(x, self.incoming, self.bias)
@@ -83,6 +98,22 @@ class Deep(eqx.Module):
     def depth(self) -> int:
         """Number of layers of weights."""
         return len(self.weights)
+
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """Number of neurons of each hidden layer, starting with the first."""
+        return tuple(len(b) for b in self.biases[:-1])
+
+    def hidden(self, layer: int = 0) -> HiddenLayer:
+        """One hidden layer; 0 is the first."""
+        return HiddenLayer(self.weights[layer], self.biases[layer], self.weights[layer + 1].T)
+
+    def with_hidden(self, hidden: HiddenLayer, layer: int = 0) -> "Deep":
+        """The network with these neurons in one hidden layer."""
+        weights, biases = list(self.weights), list(self.biases)
+        weights[layer], biases[layer] = jnp.asarray(hidden.incoming), jnp.asarray(hidden.bias)
+        weights[layer + 1] = jnp.asarray(hidden.outgoing).T
+        return Deep(tuple(weights), tuple(biases))
 
     def __call__(self, x: Float[Array, "*samples d"], activation: str | Activation) -> Float[Array, "*samples m"]:
         """The network's output for inputs x, with the same activation in every hidden layer."""

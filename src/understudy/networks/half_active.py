@@ -64,7 +64,7 @@ def half_active(
         raise ValueError(f"The polarity p ≥ 0 of ‖v_j‖ ~ 1/j^p is finite; received {polarity}.")
     x = np.asarray(inputs, float)
     if x.ndim != 2 or x.shape[1] != sizes[0] or not len(x):
-        raise ValueError(f"inputs are data (N, {sizes[0]}), N ≥ 1; received shape {x.shape}.")
+        raise ValueError(f"inputs must have shape (N, {sizes[0]}) with N ≥ 1; received shape {x.shape}.")
     rng = np.random.default_rng(seed)
     weights, biases = [], []
     for l, (before, after) in enumerate(itertools.pairwise(sizes)):

@@ -1,10 +1,10 @@
 r"""The error that label noise leaves for α → ∞, around a student that equals its teacher.
 
-At such a point y* the noiseless equations F stand still, and noise drives the student overlaps by noise²η²N, N_ij =
-a_i·a_j E[σ'_i σ'_j]. To first order in noise² the state settles at y* - J⁻¹ noise²η²N, J = F'(y*), and the loss at ∇L·(that shift):
-`linear_response`, for any η below stability.
+Such a point y* is a fixed point of the noiseless equations F. Noise drives the student overlaps by noise²η²N, where
+N_ij = a_i·a_j E[σ'_i σ'_j]. To first order in noise² the state settles at y* - J⁻¹ noise²η²N with J = F'(y*). The loss
+there is ∇L times this shift: `linear_response`, for every η for which y* is stable.
 
-For η → 0 only directions outside the span of all neurons matter, of which there are d - O(1): there Q⊥ obeys
+For η → 0 only the d - O(1) directions outside the span of all neurons matter. There Q⊥ obeys
 dQ⊥ = -η(AQ⊥ + Q⊥A) + η²noise²A with A = N, so that L = tr AQ⊥ = (η noise²/2) tr A:
 
 L∞ ≈ (η noise²/2) Σ_i ‖a_i‖² E[σ'(w_i·x)²]: `small_rate`.
@@ -31,7 +31,7 @@ class AsymptoticError(NamedTuple):
 
     - `linear_response`: to first order in noise², for this η; NaN if the point is not stable.
     - `small_rate`: to first order in η as well.
-    - `growth_rate`: the largest real part of an eigenvalue of the noiseless equations there; negative or zero if stable.
+    - `growth_rate`: the largest real part of an eigenvalue of the noiseless equations there; at most 0 if stable.
     """
 
     linear_response: float
@@ -57,7 +57,7 @@ def asymptotic_error(online: Online, perfect: TwoLayer | Overlaps) -> Asymptotic
     loss = online.loss(point)
     if loss > 1e-9:
         raise ValueError(
-            f"The asymptotic error is that around a student that equals its teacher; this one has loss {loss:.3g}."
+            f"The asymptotic error is known around a student that equals its teacher; this one has loss {loss:.3g}."
         )
     rates = online.rates(0.0)
     eta, noise = float(rates.incoming), float(rates.noise)

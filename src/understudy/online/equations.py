@@ -40,16 +40,16 @@ class Rates(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """How finely averages without closed form are computed: the bound of steepness × norm, and nodes for fourfold ones."""
+    """The accuracy of averages without closed form: a bound of steepness × norm, and nodes for fourfold averages."""
 
     scale: float
     nodes: int
 
 
 def resolution_for(problem: OrderProblem, vector: np.ndarray, nodes: int) -> Resolution:
-    """A resolution for the norms at this state, in powers of √2, so that code is compiled few times."""
+    """The resolution for the norms at this state. It is a power of √2, so that code is compiled only a few times."""
     n = problem.width
-    places = np.cumsum([0, *range(n, 1, -1)])  # where Q_ii stand in the upper triangle
+    places = np.cumsum([0, *range(n, 1, -1)])  # positions of the Q_ii in the upper triangle
     largest = max(
         problem.student.steepness * math.sqrt(max(float(np.max(vector[places])), 0.0)),
         problem.teacher.steepness * math.sqrt(float(np.max(np.diagonal(np.asarray(problem.overlaps))))),

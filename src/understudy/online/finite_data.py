@@ -1,4 +1,4 @@
-"""Finite data instead of one pass: where the minima of a population loss go when they are fitted on N samples."""
+"""Finite data instead of one pass: how the minima of a population loss move when they are fitted on N samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class MovedMinimum:
     """A minimum of the population loss, followed on N samples.
 
     - `samples`: N; `distance`: how far the parameters moved (Euclidean).
-    - `training_loss`: at the end; `population_loss`: of the end; `start_loss`: the population loss of the minimum itself.
+    - `training_loss`, `population_loss`: of the end; `start_loss`: the population loss of the minimum itself.
     - `certificate`: of the end as a point of the loss on the samples; `network`: the end.
     """
 
@@ -58,10 +58,10 @@ def sampled(task: Population, samples: int, *, seed: int = 0, noise: float = 0.0
 def follow_on_samples(
     task: Population, minimum: TwoLayer, samples: Sequence[int], *, seed: int = 0, noise: float = 0.0
 ) -> list[MovedMinimum]:
-    """Gradient flow on N samples from a minimum of the population loss to where it ends, for each N.
+    """Follow the gradient flow on N samples from a minimum of the population loss to its end, for each N.
 
-    The first N samples of one sequence are used, so that larger N contain smaller ones. The minimum moves by about N^(-½);
-    where N is small it may vanish, and the flow goes elsewhere: `distance` and `certificate` show that.
+    The first N samples of one sequence are used, so larger sets contain the smaller ones. The minimum moves by about
+    N^(-½). If N is small the minimum may vanish, and the flow goes elsewhere: see `distance` and `certificate`.
     """
     start_loss = float(task.loss(minimum))
     largest = sampled(task, max(samples), seed=seed, noise=noise)

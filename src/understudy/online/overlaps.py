@@ -68,7 +68,8 @@ def overlaps_of(problem: OrderProblem, start: TwoLayer | Overlaps) -> Overlaps:
         )
     if problem.student.smoothness == 0 and np.any(np.diagonal(np.asarray(start.student)) <= 0):
         raise ValueError(
-            f"With {problem.student.name} a student with a zero incoming vector has no gradient; start with positive norms."
+            f"With {problem.student.name} the gradient does not exist for a student with a zero incoming vector. Start "
+            "with positive norms."
         )
     if problem.fixed_outgoing is not None:
         fixed = np.asarray(problem.fixed_outgoing).reshape(n, *problem.outputs)
@@ -85,7 +86,7 @@ def random_overlaps(
     """Overlaps of a random start in dimension `dim`: incoming weights N(0, norm²/dim), so that ‖w_i‖ ≈ `norm`.
 
     Trained outgoing weights are N(0, `outgoing`²), by default with `norm` as standard deviation; fixed ones are kept.
-    Students overlap with each other and with teachers by about norm/√dim: what a run needs to leave symmetric points.
+    Students overlap with each other and with teachers by about norm/√dim, which a run needs to leave symmetric points.
     """
     if dim < problem.width + problem.teachers:
         raise ValueError(

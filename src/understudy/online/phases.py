@@ -17,8 +17,10 @@ class Phases:
     """Asymptotic errors over (learning rate, number of students).
 
     - `rates`, `widths`: the axes; `noise`: standard deviation of the label noise.
-    - `errors` (rates, widths): E(f - f*)² for α → ∞ to first order in noise²; NaN where the perfect student is not stable.
-    - `growth_rates` (rates, widths): the largest of the noiseless equations at the perfect student; positive if not stable.
+    - `errors` (rates, widths): E(f - f*)² for α → ∞ to first order in noise²; NaN where the perfect student is not
+      stable.
+    - `growth_rates` (rates, widths): the largest growth rate of the noiseless equations at the perfect student. It is
+      positive where the student is not stable.
     """
 
     rates: np.ndarray
@@ -31,12 +33,13 @@ class Phases:
 def asymptotic_phases(teacher: Teacher, widths: Sequence[int], rates: Sequence[float], *, noise: float) -> Phases:
     """`asymptotic_error` around the perfect student for every pair of a learning rate and a number of students.
 
-    Outgoing weights are fixed at 1, those of the teacher too. The first students equal the teachers, and superfluous ones
-    have zero incoming vectors. Other students without loss, such as pairs of opposite ones, leave other errors.
+    All outgoing weights are fixed at 1. The first students equal the teachers, and superfluous students have zero
+    incoming vectors. Other students with zero loss, such as pairs of opposite ones, leave other errors.
 
     **Arguments**
 
-    - `teacher`: with outgoing weights 1 and a smooth activation with σ(0) = 0, so that superfluous students can be silent.
+    - `teacher`: has outgoing weights 1 and a smooth activation with σ(0) = 0, so that superfluous students can be
+      silent.
     - `widths`: numbers of students, none smaller than the number of teachers.
     - `rates`: learning rates η.
     - `noise`: positive; without noise the error is zero wherever the perfect student is stable.
@@ -65,7 +68,7 @@ def asymptotic_phases(teacher: Teacher, widths: Sequence[int], rates: Sequence[f
 def _check(teacher: Teacher, widths: Sequence[int], rates: Sequence[float], noise: float) -> None:
     k = len(teacher.incoming)
     if not np.array_equal(np.asarray(teacher.outgoing), np.ones(k)):
-        raise ValueError("The phase diagram is that of a committee: a teacher with one output and outgoing weights 1.")
+        raise ValueError("The phase diagram needs a committee: a teacher with one output and outgoing weights 1.")
     if teacher.activation.smoothness == 0 or abs(float(teacher.activation(jnp.zeros(())))) > 1e-15:
         raise ValueError(
             f"The phase diagram needs a smooth activation with σ(0) = 0; received {teacher.activation.name}. Try erf."
@@ -75,4 +78,4 @@ def _check(teacher: Teacher, widths: Sequence[int], rates: Sequence[float], nois
     if not len(rates) or not (np.all(np.isfinite(rates)) and min(rates) > 0):
         raise ValueError(f"rates are positive learning rates; received {list(rates)}.")
     if not noise > 0:
-        raise ValueError(f"noise must be positive here: without noise no error remains; received {noise!r}.")
+        raise ValueError(f"noise must be positive, because no error remains without noise; received {noise!r}.")

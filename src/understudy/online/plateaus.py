@@ -1,11 +1,14 @@
 r"""Plateaus of a run: how long they last, when the run leaves them, and the certified critical points behind them.
 
-A plateau is a slow stretch near a fixed point y* of the equations that has growing directions. When a run leaves it follows from
-the linearised equations: where the run is slowest, its state is split into y_s + v, v the part along the growing eigenvectors
-of the Jacobian J there. Then y_s follows the equations, v' = J(y_s) v, and the run leaves on the unstable manifold, to second
-order y_s + v + s with (2λ - J) s = ½F''[v, v], λ the largest growth rate. It has left when the loss there has fallen by a tenth.
-(One exponential e^(λt) with the λ of the fixed point is not enough: for small η there are stable directions with rates of order
-η², along which runs stay far from the fixed point for as long as the plateau lasts, and there the growth is slower.)
+A plateau is a slow stretch near a fixed point y* of the equations that has growing directions. The linearised equations
+predict when a run leaves it. Where the run is slowest, its state is split into y_s + v, where v is the part along the
+growing eigenvectors of the Jacobian J. Then y_s follows the equations, and v' = J(y_s) v. The run leaves on the
+unstable manifold, to second order y_s + v + s with (2λ - J) s = ½F''[v, v], where λ is the largest growth rate. It has
+left when the loss there has fallen by a tenth.
+
+One exponential e^(λt) with the λ of the fixed point is not enough. For small η there are stable directions with rates
+of order η². Along them a run stays far from the fixed point as long as the plateau lasts, and the growth is slower
+there.
 
 For η → 0 the fixed points of the noiseless equations are the critical points of the population loss, and an eigenvalue
 -μ < 0 of its Hessian is the growth rate ημ/2. At finite η the fixed point is shifted by the η² term.
@@ -31,7 +34,7 @@ FALL = 0.1
 
 @dataclass(frozen=True)
 class Plateau:
-    """A stretch of slow motion: it is slowest at `time`, and within a factor of that speed from `begin` to `end`.
+    """A stretch of slow motion, slowest at `time`. From `begin` to `end` the speed is within a factor of the slowest.
 
     - `loss`: at the slowest kept time; `overlaps`: there.
     - `fixed_point`: the fixed point of the equations that Newton's method finds from there, as a flat vector, or None;
@@ -71,9 +74,9 @@ class Plateau:
 def find_plateaus(result: OnlineResult, *, rise: float = 3.0) -> list[Plateau]:
     """The plateaus of a run, in order of time, from the times that were kept.
 
-    A plateau is a local minimum of the speed ‖dy/dα‖ that lies below the highest speeds before and after by a factor
-    `rise` at least. How a run ends is none, because nothing faster follows. Plateaus shorter than the spacing of the
-    times are not seen.
+    A plateau is a local minimum of the speed ‖dy/dα‖ that is lower than the highest speeds before and after it by at
+    least a factor `rise`. The end of a run is not a plateau, because nothing faster follows. Plateaus shorter than the
+    spacing of the times are not found.
     """
     if len(result.times) < 3:
         return []
@@ -136,9 +139,9 @@ def as_network(online: Online, vector: np.ndarray) -> tuple[Population, TwoLayer
 def critical_behind(task: Population, network: TwoLayer) -> np.ndarray:
     """The critical point of any kind that Newton's method finds from a network, as a flat vector.
 
-    Where several students coincide the loss is often quartic in their differences, and Newton's method gets slow. So
-    students that end within a hundredth of each other are put together, and the point is polished again; the more
-    symmetric point is taken if its gradient is as small.
+    Where several students coincide, the loss is often quartic in their differences, and Newton's method is slow. So
+    students that end within a hundredth of each other are replaced by their mean, and the point is refined again. The
+    more symmetric point is returned if its gradient is as small.
     """
     vector, residual = nearest_critical(task, task.flatten(network))
     found = task.unflatten(jnp.asarray(vector))
@@ -163,10 +166,10 @@ def _together(network: TwoLayer, like: TwoLayer) -> TwoLayer:
 
 
 def fixed_point(online: Online, start: np.ndarray, time: float = 0.0, *, steps: int = 60) -> np.ndarray | None:
-    """A fixed point of the equations at the rates of that time, by Newton's method from a state; None if none is found.
+    """A fixed point of the equations at the rates of this time, by Newton's method from a state, or None.
 
-    Steps are least-squares ones, at most a tenth of the state's size. A point counts if its speed is below 1e-10 of η
-    times its size, and if some weights have its overlaps (to 1e-6).
+    Steps solve a least-squares problem and are at most a tenth of the state's size. A point is accepted if its speed is
+    below 1e-10 of η times its size, and if there are weights with its overlaps (to 1e-6).
     """
     point = np.array(start)
     size = max(1.0, float(np.linalg.norm(point)))
@@ -192,16 +195,16 @@ def _realisable(online: Online, vector: np.ndarray) -> bool:
 
 
 def predict_leaving(online: Online, state: np.ndarray, time: float) -> float:
-    """When the loss of a run that is at `state` at `time` has fallen by a tenth, from the linearised equations.
+    """When the loss of a run at `state` at `time` will have fallen by a tenth, from the linearised equations.
 
-    NaN if nothing grows there, or not within twenty e-foldings.
+    NaN if no direction grows there, or if it takes more than twenty e-foldings.
     """
     values, right = np.linalg.eig(online.jacobian(state, time))
     growing = values.real > 1e-9 * np.abs(values).max()
     if not np.any(growing):
         return float("nan")
     leading = float(values.real.max())
-    # What grows is what the motion that is left is made of: the growing part of the speed, divided by its rates.
+    # The part of the state that grows: the growing part of the speed, divided by the growth rates.
     speed = np.linalg.solve(right, online.slope(state, time).astype(complex))
     grown = (right[:, growing] @ (speed[growing] / values[growing])).real
     size = len(state)

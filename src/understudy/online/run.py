@@ -19,24 +19,25 @@ from understudy.tasks.task import Task
 Ending = Literal["complete", "diverged"]
 Schedule = Callable[[float], float]
 _LARGEST = 1e6
-"""Order parameters that grow past this many times their first size (or 1) diverge."""
+"""A run diverges if its order parameters grow past this many times their first size (or 1)."""
 
 
 @dataclass(frozen=True)
 class Online:
     r"""One-pass SGD of a two-layer student at learning rate η/d, d → ∞: the order-parameter equations.
 
-    One step on a fresh sample x ~ N(0, I_d) is w ← w - (η/d) ∇_w ½‖f(x) - y‖², y = f*(x) + noise × N(0, I); time is
-    α = steps/d. Overlaps then follow ordinary differential equations (see `understudy.online.equations`). For η → 0 these
-    are the gradient flow of the task with flow time ηα/2.
+    One step on a fresh sample x ~ N(0, I_d) is w ← w - (η/d) ∇_w ½‖f(x) - y‖² with y = f*(x) + noise × N(0, I). Time is
+    α = steps/d. The overlaps then follow ordinary differential equations (see `understudy.online.equations`). For η → 0
+    these are the gradient flow of the task at the flow time ηα/2.
 
     **Arguments**
 
     - `task`: a `Population` task with isotropic inputs, outgoing weights trained or fixed.
     - `learning_rate`: η ≥ 0, or a schedule: a function of α.
-    - `noise`: standard deviation of the labels' noise.
-    - `weight_decay`: λ; the cost of a sample has (λ/2)‖θ‖² added, θ all trained weights.
-    - `outgoing_ratio`: outgoing weights step by outgoing_ratio × η/d, so that they move as fast as overlaps do.
+    - `noise`: standard deviation of the label noise.
+    - `weight_decay`: λ. It adds (λ/2)‖θ‖² to the cost of a sample, where θ are all trained weights.
+    - `outgoing_ratio`: the learning rate of outgoing weights is outgoing_ratio × η/d, so that they move as fast as the
+      overlaps.
     - `nodes`: nodes per line for averages over four Gaussians; only smooth activations without closed form use it.
 
     >>> import understudy as us
@@ -64,7 +65,7 @@ class Online:
         for name in ("noise", "weight_decay", "outgoing_ratio"):
             _check_not_negative(name, getattr(self, name))
         if self.nodes is not None and not 8 <= self.nodes <= 128:
-            raise ValueError(f"nodes lies between 8 and 128; received {self.nodes!r}.")
+            raise ValueError(f"nodes must lie between 8 and 128; received {self.nodes!r}.")
         nodes_for(self.problem.student, self.problem.teacher, self.nodes)
 
     def rates(self, time: float) -> Rates:
@@ -73,7 +74,7 @@ class Online:
         eta = float(eta)
         if not (math.isfinite(eta) and eta >= 0):
             raise ValueError(
-                f"A schedule returns learning rates that are not negative; received {eta} at α = {time:g}."
+                f"A schedule must return finite learning rates of at least 0; received {eta} at α = {time:g}."
             )
         numbers = (eta, self.outgoing_ratio * eta, self.noise, self.weight_decay)
         return Rates(*(np.float64(x) for x in numbers))
@@ -113,7 +114,7 @@ class Online:
         return pack(np.asarray(o.student), np.asarray(o.teacher), np.asarray(o.outgoing), trained)
 
     def resolution(self, vector: np.ndarray, nodes: int | None = None) -> equations.Resolution:
-        """How finely averages are computed at this state."""
+        """The accuracy of averages at this state."""
         wanted = nodes_for(self.problem.student, self.problem.teacher, self.nodes if nodes is None else nodes)
         return equations.resolution_for(self.problem, np.asarray(vector), wanted)
 
@@ -127,8 +128,8 @@ class Online:
     ) -> "OnlineResult":
         """Integrate the equations from a network or its overlaps, and keep the order parameters at `times`.
 
-        Adaptive and implicit where that pays (SciPy's LSODA). A run whose order parameters grow without limit ends
-        there: `result.ending` is `"diverged"`, and `result.times` has the times before.
+        The method is adaptive, and implicit where that is faster (SciPy's LSODA). A run whose order parameters grow
+        without limit ends early: `result.ending` is `"diverged"`, and `result.times` has the times before that.
         """
         wanted = _checked_times(times)
         first = self.flatten(start)
@@ -136,7 +137,7 @@ class Online:
 
         def slope(time: float, vector: np.ndarray) -> np.ndarray:
             if not np.all(np.abs(vector) <= 10 * limit):
-                return np.zeros_like(vector)  # beyond the event below; any finite number will do
+                return np.zeros_like(vector)  # beyond the event below, any finite number is right
             return self.slope(vector, time)
 
         def room(time: float, vector: np.ndarray) -> float:
@@ -154,13 +155,14 @@ class Online:
             where = float(found.t_events[0][0]) if found.status == 1 else float(reached[-1] if len(reached) else 0.0)
             ending = "diverged"
             message = (
-                f"The order parameters diverge at α = {where:.4g}: the learning rate {float(self.rates(where).incoming):g} "
-                "is beyond stability for this task and start. Lower learning_rate."
+                f"The order parameters diverge at α = {where:.4g}: the learning rate "
+                f"{float(self.rates(where).incoming):g} is beyond stability for this task and start. Lower "
+                "learning_rate."
             )
         return OnlineResult(self, reached, losses, q, r, a, rows, ending, message, self._error(rows))
 
     def _error(self, rows: np.ndarray) -> float:
-        """The relative error of the fourfold averages: their change with half as many nodes again, at a few states."""
+        """The relative error of the fourfold averages: their change with 1.5 times as many nodes, at a few states."""
         if is_exact(self.problem.student, self.problem.teacher) or not len(rows):
             return 0.0
         coarse = nodes_for(self.problem.student, self.problem.teacher, self.nodes)
@@ -182,7 +184,7 @@ class Online:
         dim: int,
         seeds: int | Sequence[int] = 1,
     ) -> simulation.Simulation:
-        """One-pass SGD itself in dimension `dim`, once per seed, from weights with the overlaps of `start`."""
+        """Simulate one-pass SGD in dimension `dim`, once per seed, from weights with the overlaps of `start`."""
         o = overlaps_of(self.problem, start)
         return simulation.simulate(self, o, _checked_times(times), dim, seeds)
 
@@ -210,7 +212,7 @@ class OnlineResult:
     average_error: float
 
     def overlaps(self, index: int = -1) -> Overlaps:
-        """The order parameters at one of the times: a start for another run."""
+        """The order parameters at one of the times, for example as the start of another run."""
         return Overlaps(self.student_overlaps[index], self.teacher_overlaps[index], self.outgoing[index])
 
 
@@ -224,7 +226,7 @@ def _check_not_negative(name: str, value: float) -> None:
 def _checked_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
     wanted = np.asarray(times, float)
     if wanted.ndim != 1 or len(wanted) == 0 or not np.all(np.isfinite(wanted)):
-        raise ValueError(f"times is a list of at least one finite time α; received {times!r}.")
+        raise ValueError(f"times must be a list of at least one finite time α; received {times!r}.")
     if wanted[0] < 0 or np.any(np.diff(wanted) <= 0):
-        raise ValueError(f"times increase and are not negative; received {wanted.tolist()}.")
+        raise ValueError(f"times must increase and not be negative; received {wanted.tolist()}.")
     return wanted

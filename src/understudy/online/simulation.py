@@ -1,4 +1,4 @@
-"""One-pass SGD itself at finite dimension, many seeds at once, beside the equations."""
+"""Simulate one-pass SGD in finite dimension, many seeds at once, to compare with the equations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from understudy.online.run import Online
 
 _MOST = 5e11
-"""Steps × dimension × seeds that are refused: more than a day on one core."""
+"""Largest steps × dimension × seeds; more would take longer than a day on one core."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Order parameters along simulations, seeds first: as in `OnlineResult`, each array with a further first axis.
+    """Order parameters along simulations. Arrays are as in `OnlineResult`, with the seeds as a further first axis.
 
-    `times` are multiples of 1/dim, the nearest to those that were asked for.
+    `times` are the multiples of 1/dim that are nearest to the requested times.
     """
 
     dim: int
@@ -68,7 +68,7 @@ _RATE_STEPS = 1000
 
 
 def _rate_times(online: "Online", steps: np.ndarray, dim: int) -> np.ndarray:
-    """Times at which a schedule is read: one for a constant rate, else a thousand, between which it is interpolated."""
+    """Times at which a schedule is read: one for a constant rate, otherwise a thousand, with interpolation between."""
     return np.linspace(0.0, steps[-1] / dim, _RATE_STEPS if callable(online.learning_rate) else 1)
 
 

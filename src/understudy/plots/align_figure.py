@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, colours, house_style
+from understudy.plots.style import COLOURS, colours, given_axes, house_style, new_figure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def align(cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, ax: Any = None) -> Any:
+def align(
+    cells: Sequence[Experiment], results: Sequence[xr.Dataset], threshold: float, ax: Any = None, axes: Any = None
+) -> Any:
     """Recovery of the lowest layer, loss, and the final state of every student; returns the figure.
 
-    With `ax` only the recovery is drawn, on these axes.
+    With `axes` (three) all of it is drawn there; with `ax` only the recovery.
     """
-    from matplotlib.figure import Figure
-
     recovery = recovery_by_polarity if len({c.polarity for c in cells}) > 1 else recovery_by_epoch
     with house_style():
         if ax is not None:
             recovery(ax, cells, results, threshold)
             return ax.figure
-        figure = Figure(figsize=(12.5, 4.2), layout="constrained")
-        left, middle, right = figure.subplots(1, 3)
+        figure = new_figure(12.5, 4.2) if axes is None else None
+        left, middle, right = given_axes(figure.subplots(1, 3) if figure else axes, 3)
         recovery(left, cells, results, threshold)
         losses(middle, cells, results)
         l_shape(right, cells[-1], results[-1])
-        return figure
+        return left.figure
 
 
 def _coloured(cells: Sequence[Experiment]) -> list[tuple[Any, float]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 if TYPE_CHECKING:
     from understudy.landscape import Branch, Graph
@@ -15,24 +15,23 @@ MOST_LABELS = 40
 """Up to this many points are labelled."""
 
 
-def explore(graph: Graph, ax: Any = None) -> Any:
+def explore(graph: Graph, ax: Any = None, axes: Any = None) -> Any:
     """Draw a graph: points by index and loss, lines from saddles to where they lead, and the disconnectivity tree.
 
-    With `ax`, only the graph is drawn, into these axes. Returns the figure.
+    With `axes` (two) both are drawn there; with `ax` only the graph. Returns the figure.
     """
-    from matplotlib.figure import Figure
-
     with house_style():
         if ax is not None:
             draw_graph(graph, ax)
             return ax.figure
-        figure = Figure(figsize=(11.5, 5.2), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+        if axes is None:
+            figure = new_figure(11.5, 5.2)
+            figure.suptitle(", ".join(f"{name} {value}" for name, value in graph.about.items() if name != "task"))
+            axes = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+        left, right = given_axes(axes, 2)
         draw_graph(graph, left)
         draw_tree(graph, right)
-        about = ", ".join(f"{name} {value}" for name, value in graph.about.items() if name != "task")
-        figure.suptitle(about)
-        return figure
+        return left.figure
 
 
 def draw_graph(graph: Graph, ax: Any) -> Any:

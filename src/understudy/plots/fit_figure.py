@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.plots.neurons import order_of_neurons
-from understudy.plots.style import COLOURS, colours, house_style
+from understudy.plots.style import COLOURS, colours, house_style, new_figure
 from understudy.results import Runs
 from understudy.results.table import Line
 
@@ -20,19 +20,18 @@ MOST_SOLUTIONS = 3
 def fit(runs: Runs, ax: Any = None) -> Any:
     """Losses by seed, the correlations of each distinct solution, and the flow of one run; returns the figure.
 
-    With `ax` only the losses are drawn, on these axes. Tasks without students and teachers have losses only.
+    With `ax` only the losses are drawn, on these axes, because the number of the other panels depends on the runs.
+    Tasks without students and teachers have losses only.
     """
-    from matplotlib.figure import Figure
-
     rows, lines = runs.to_dataset(), runs.lines
     with house_style():
         if ax is not None or "student_teacher" not in rows:
-            figure = ax.figure if ax is not None else Figure(figsize=(5.5, 4), layout="constrained")
+            figure = ax.figure if ax is not None else new_figure(5.5, 4)
             _losses(figure.subplots() if ax is None else ax, rows, lines)
             return figure
         shown = lines[:MOST_SOLUTIONS]
         followed = np.isfinite(rows["loss_along"].values[lines[0].first]).sum() > 1
-        figure = Figure(figsize=(11, 7.2 if followed else 3.8), layout="constrained")
+        figure = new_figure(11, 7.2 if followed else 3.8)
         figure.suptitle(_title(runs), fontsize=13)
         halves: Any = figure.subfigures(1 + followed, 1, squeeze=False)[:, 0]
         top = halves[0]

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.plots.style import COLOURS, house_style
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 
-def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Any:
-    """Loss, norms, outgoing weights and correlations against the width; returns the figure.
+def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any], axes: Any = None) -> Any:
+    """Loss, norms, outgoing weights and correlations against the width, on four axes; returns the figure.
 
-    `stages` are those of a growth in JSON types; `about` names `activation` and `teacher`.
+    `stages` are those of a growth in JSON types; `about` has `activation`, and `teacher` if there is one.
     """
-    from matplotlib.figure import Figure
-
     with house_style():
-        figure = Figure(figsize=(11.5, 3.4), layout="constrained")
-        figure.suptitle(
-            f"{about['activation']}, {about['teacher']} teachers: growing by splitting the averaging neuron",
-            fontsize=12,
-        )
-        loss, norm, weight, correlation = figure.subplots(1, 4)
+        if axes is None:
+            figure = new_figure(11.5, 3.4)
+            teachers = f", {about['teacher']} teachers" if "teacher" in about else ""
+            figure.suptitle(f"{about['activation']}{teachers}: growing by splitting the averaging neuron", fontsize=12)
+            axes = figure.subplots(1, 4)
+        loss, norm, weight, correlation = given_axes(axes, 4)
         widths = [s["width"] for s in stages]
         loss.plot(widths, [s["loss"] for s in stages], "o-", color="black")
         loss.set(ylabel="loss")
         for ax, key, name in ((norm, "norms", "norm"), (weight, "outgoing", "outgoing weight")):
-            ax.plot(widths, [s[key][s["averaging"]] for s in stages], "o-", color=COLOURS[0], label="averaging")
-            others = [(s["width"], s[key][i]) for s in stages for i in range(s["width"]) if i != s["averaging"]]
+            ax.plot(widths, [_size(s[key][s["averaging"]]) for s in stages], "o-", color=COLOURS[0], label="averaging")
+            others = [(s["width"], _size(s[key][i])) for s in stages for i in range(s["width"]) if i != s["averaging"]]
             if others:
                 ax.plot(*zip(*others, strict=True), "s", color=COLOURS[1], ms=4.5, label="others")
             ax.set(ylabel=name)
@@ -44,4 +43,9 @@ def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Any:
         for ax in (loss, norm, weight, correlation):
             ax.set_xlabel("neurons")
             ax.set_xticks(widths)
-        return figure
+        return loss.figure
+
+
+def _size(value: float | Sequence[float]) -> float:
+    """A number, or the norm of the outgoing weights to several outputs."""
+    return math.hypot(*value) if isinstance(value, Sequence) else value

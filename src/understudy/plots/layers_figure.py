@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 
-def layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray]) -> Any:
-    """Covariances, spectra and forces, one row of panels per hidden layer; returns the figure."""
-    from matplotlib.figure import Figure
-
+def layers(rows: list[dict[str, Any]], arrays: dict[str, np.ndarray], axes: Any = None) -> Any:
+    """Covariances, spectra and forces, one row of three panels per hidden layer; returns the figure."""
     with house_style():
-        figure = Figure(figsize=(11, 3.4 * len(rows)), layout="constrained")
-        panels = figure.subplots(len(rows), 3, squeeze=False)
-        for axes, row in zip(panels, rows, strict=True):
+        if axes is None:
+            axes = new_figure(11, 3.4 * len(rows)).subplots(len(rows), 3, squeeze=False)
+        panels = given_axes(axes, 3 * len(rows))
+        for i, row in enumerate(rows):
+            covariance, spectra, forces = panels[3 * i : 3 * i + 3]
             number = row["layer"]
             gram = arrays[f"K_activated{number}"]
-            image = axes[0].imshow(gram, cmap="viridis")
-            axes[0].grid(False)
-            axes[0].set(title=f"layer {number}: covariance of activations", xlabel="input", ylabel="input")
-            figure.colorbar(image, ax=axes[0], shrink=0.85)
-            _spectra(axes[1], arrays[f"K{number}"], gram, row)
-            _forces(axes[2], arrays[f"Z{number}"], arrays[f"attraction{number}"], arrays[f"repulsion{number}"], row)
-        return figure
+            image = covariance.imshow(gram, cmap="viridis")
+            covariance.grid(False)
+            covariance.set(title=f"layer {number}: covariance of activations", xlabel="input", ylabel="input")
+            covariance.figure.colorbar(image, ax=covariance, shrink=0.85)
+            _spectra(spectra, arrays[f"K{number}"], gram, row)
+            _forces(forces, arrays[f"Z{number}"], arrays[f"attraction{number}"], arrays[f"repulsion{number}"], row)
+        return panels[0].figure
 
 
 def _spectra(axes: Any, plain: np.ndarray, activated: np.ndarray, row: dict[str, Any]) -> None:

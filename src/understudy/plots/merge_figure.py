@@ -7,35 +7,35 @@ from typing import Any
 import numpy as np
 
 from understudy.networks import Deep, TwoLayer
-from understudy.plots.style import COLOURS, house_style
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 from understudy.surgery.merge import LayerMerge, Merged
 
 MOST_TICKS = 30
 
 
-def merge(before: TwoLayer | Deep, merged: Merged, activation: str) -> Any:
-    """Alignments, counts and outputs before and after a merge; returns the figure."""
-    from matplotlib.figure import Figure
-
+def merge(before: TwoLayer | Deep, merged: Merged, activation: str, axes: Any = None) -> Any:
+    """Alignments, counts and outputs before and after a merge, on three axes; returns the figure."""
     layers = merged.report.layers
     chosen = max(layers, key=lambda layer: layer.before - layer.after)
     with house_style():
-        figure = Figure(figsize=(11, 4.4), layout="constrained")
-        figure.suptitle(
-            f"{activation}: {merged.report.before} neurons → {merged.report.after}, squared norm "
-            f"{merged.report.norm_before:.4g} → {merged.report.norm_after:.4g}",
-            fontsize=12,
-        )
-        left, middle, right = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1])
-        _alignments(figure, left, before, chosen)
+        if axes is None:
+            figure = new_figure(11, 4.4)
+            figure.suptitle(
+                f"{activation}: {merged.report.before} neurons → {merged.report.after}, squared norm "
+                f"{merged.report.norm_before:.4g} → {merged.report.norm_after:.4g}",
+                fontsize=12,
+            )
+            axes = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1])
+        left, middle, right = given_axes(axes, 3)
+        _alignments(left, before, chosen)
         _counts(middle, layers)
         _outputs(right, before, merged, activation)
-        return figure
+        return left.figure
 
 
-def _alignments(figure: Any, axes: Any, network: TwoLayer | Deep, layer: LayerMerge) -> None:
+def _alignments(axes: Any, network: TwoLayer | Deep, layer: LayerMerge) -> None:
     """Cosines between the neurons of the layer that lost most; groups are adjacent, and removed neurons come last."""
-    rows = _rows(network, layer.layer - 1)
+    rows = network.hidden(layer.layer - 1).rows
     joined = [i for group in layer.groups for i in group]
     single = [i for i in range(layer.before) if i not in joined and i not in layer.removed]
     order = [*joined, *single, *(i for i in layer.removed if i not in joined)]
@@ -54,7 +54,7 @@ def _alignments(figure: Any, axes: Any, network: TwoLayer | Deep, layer: LayerMe
         )
         start += size
     axes.set(xlabel="neuron, in order of groups", ylabel="neuron", title=f"Layer {layer.layer}: cosines, groups framed")
-    figure.colorbar(image, ax=axes, shrink=0.85)
+    axes.figure.colorbar(image, ax=axes, shrink=0.85)
 
 
 def _counts(axes: Any, layers: tuple[LayerMerge, ...]) -> None:
@@ -77,17 +77,10 @@ def _outputs(axes: Any, before: TwoLayer | Deep, merged: Merged, activation: str
     """Outputs of both networks on standard normal inputs, whatever kind of merge it was."""
     import jax.numpy as jnp
 
-    x = jnp.asarray(np.random.default_rng(1).normal(size=(400, _rows(before, 0, bias=False).shape[1])))
+    x = jnp.asarray(np.random.default_rng(1).normal(size=(400, before.hidden(0).incoming.shape[1])))
     f, g = (np.asarray(n(x, activation)).ravel() for n in (before, merged.network))
     ends = [min(f.min(), g.min()), max(f.max(), g.max())]
     axes.plot(ends, ends, color="black", lw=1)
     axes.plot(f, g, ".", ms=4, alpha=0.5, color=COLOURS[1])
     title = "Outputs" if merged.report.inputs == "probes" else "Outputs off the data"
     axes.set(xlabel="before", ylabel="after", title=f"{title}, standard normal inputs")
-
-
-def _rows(network: TwoLayer | Deep, layer: int, *, bias: bool = True) -> np.ndarray:
-    if isinstance(network, TwoLayer):
-        return np.asarray(network.incoming)
-    weights, biases = np.asarray(network.weights[layer]), np.asarray(network.biases[layer])
-    return np.concatenate([weights, biases[:, None]], axis=1) if bias else weights

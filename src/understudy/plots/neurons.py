@@ -1,4 +1,4 @@
-"""The order in which neurons are shown."""
+"""The order in which figures show neurons."""
 
 import numpy as np
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from understudy.files import write_atomically
 
 # The palette of Okabe and Ito (2008), made for the common colour deficiencies; without its yellow, which vanishes on
@@ -39,6 +41,25 @@ def house_style() -> Iterator[None]:
 
     with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}):
         yield
+
+
+def new_figure(*size: float) -> Any:
+    """An empty figure of this size in inches, which is not part of pyplot's state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def given_axes(axes: Any, count: int) -> list[Any]:
+    """Axes of the caller, as a list of `count`; a nested array is read row by row.
+
+    >>> given_axes([["top"], ["bottom"]], 2)
+    ['top', 'bottom']
+    """
+    found = list(np.asarray(axes, dtype=object).ravel())
+    if len(found) != count:
+        raise ValueError(f"This figure has {count} panels; received {len(found)} axes. Give one for each panel.")
+    return found
 
 
 def colours(count: int) -> list[Any]:

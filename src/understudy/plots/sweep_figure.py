@@ -7,52 +7,68 @@ from typing import Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, house_style
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 MOST_LABELS = 6
 MOST_COLUMNS = 6
 OTHER = "#BBBBBB"
 
 
-def sweep(rows: Sequence[dict[str, Any]]) -> Any:
+def sweep(rows: Sequence[dict[str, Any]], axes: Any = None) -> Any:
     """Shares of runs by solution (top) and losses (bottom) against k; one column for all cells that differ only in k.
 
-    `rows` are summaries of cells, see `understudy.results.cells.summarise_cell`. Returns the figure.
+    `rows` are summaries of cells, see `understudy.results.cells.summarise_cell`. `axes` are those of the top row, then
+    those of the bottom row, one per column of `group_by_column`. Returns the figure.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
     columns = group_by_column(rows)
-    shown = dict(list(columns.items())[:MOST_COLUMNS])
+    shown = dict(list(columns.items())[: None if axes is not None else MOST_COLUMNS])
+    colours = _colours(rows)
+    with house_style():
+        figure = new_figure(1.5 + 4.2 * len(shown), 7) if axes is None else None
+        made = figure.subplots(2, len(shown), squeeze=False, sharex="col") if figure else axes
+        panels = np.reshape(np.array(given_axes(made, 2 * len(shown)), object), (2, len(shown)))
+        for (above, below), (title, chosen) in zip(panels.T, shown.items(), strict=True):
+            _shares(above, chosen, colours)
+            _losses(below, chosen, colours)
+            below.xaxis.set_major_locator(MaxNLocator(integer=True))
+            above.set_title(title)
+        panels[0, 0].set_ylabel("share of runs")
+        panels[1, 0].set_ylabel("loss")
+        handles = _handles(rows, colours)
+        if figure is None:
+            panels[0, 0].legend(handles=handles, fontsize=8)
+            return panels[0, 0].figure
+        figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
+        if len(columns) > len(shown):
+            first = list(columns)[MOST_COLUMNS].replace("\n", ", ")
+            left = len(columns) - MOST_COLUMNS
+            words = f"{left} of {len(columns)} columns are left out, from “{first}” on; --json has them all."
+            figure.supxlabel(words, fontsize=9)
+        return figure
+
+
+def _families(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Names of all solutions, the most frequent first."""
     totals: dict[str, int] = {}
     for row in rows:
         for p in row["points"]:
             name = _family(p["label"], row["student"])
             totals[name] = totals.get(name, 0) + p["count"]
-    names = sorted(totals, key=lambda x: -totals[x])
-    colours = dict(zip(names[:MOST_LABELS], COLOURS, strict=False))
-    with house_style():
-        figure = Figure(figsize=(1.5 + 4.2 * len(shown), 7), layout="constrained")
-        axes = figure.subplots(2, len(shown), squeeze=False, sharex="col")
-        for (above, below), (title, chosen) in zip(axes.T, shown.items(), strict=True):
-            _shares(above, chosen, colours)
-            _losses(below, chosen, colours)
-            below.xaxis.set_major_locator(MaxNLocator(integer=True))
-            above.set_title(title)
-        axes[0, 0].set_ylabel("share of runs")
-        axes[1, 0].set_ylabel("loss")
-        handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
-        if len(names) > MOST_LABELS:
-            handles.append(Patch(color=OTHER, label=f"{len(names) - MOST_LABELS} others"))
-        figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
-        if len(columns) > len(shown):
-            first = list(columns)[MOST_COLUMNS].replace("\n", ", ")
-            figure.supxlabel(
-                f"{len(columns) - MOST_COLUMNS} of {len(columns)} columns are left out, from “{first}” on; --json has them all.",
-                fontsize=9,
-            )
-        return figure
+    return sorted(totals, key=lambda x: -totals[x])
+
+
+def _colours(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return dict(zip(_families(rows)[:MOST_LABELS], COLOURS, strict=False))
+
+
+def _handles(rows: Sequence[dict[str, Any]], colours: dict[str, str]) -> list[Any]:
+    from matplotlib.patches import Patch
+
+    others = len(_families(rows)) - MOST_LABELS
+    handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    return handles if others <= 0 else [*handles, Patch(color=OTHER, label=f"{others} others")]
 
 
 def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

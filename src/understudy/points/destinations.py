@@ -177,13 +177,3 @@ def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
     if not near or residual > end.gradient_norm:
         return end.vector, end.loss
     return vector, float(prepared.loss(jnp.asarray(vector)))
-
-
-def function_distance(task: Task, first: Any, second: Any) -> float:
-    """E‖f(x) - g(x)‖² under the task's inputs; see `Task.function_distance`."""
-    return task.function_distance(first, second)
-
-
-def target_scale(task: Task) -> float:
-    """E‖y‖², the loss of predicting zero; see `Task.target_scale`."""
-    return task.target_scale

@@ -39,14 +39,24 @@ class Inertia(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitMatrices:
-    """Y (q, q) and V (q, m) of one neuron at a critical point; q counts its incoming weights, a bias included."""
+    """Y (q, q) and V (q, m) of one neuron at a critical point; q counts its incoming weights, a bias included.
+
+    With a penalty λ‖θ‖² on all weights (`decay` λ), homogeneous neurons are split into parts (√μ w, √μ a). The loss of
+    one neuron p = (w, a) is then homogeneous of degree two, and in the orthogonal coordinates (√μ δp_1 + √(1-μ) δp_2,
+    √(1-μ) δp_1 - √μ δp_2) the Hessian of the split point is the direct sum of the Hessian at θ and of [[Y + 2λI, V],
+    [Vᵀ, 2λI]], whatever μ is.
+    """
 
     curvature: np.ndarray
     coupling: np.ndarray
+    decay: float = 0.0
 
     def block(self, mu: float) -> np.ndarray:
-        """[[μ(1-μ)Y, -V], [-Vᵀ, 0]] of Eq. 18."""
+        """[[μ(1-μ)Y, -V], [-Vᵀ, 0]] of Eq. 18; with a penalty, [[Y + 2λI, V], [Vᵀ, 2λI]]."""
         q, m = self.coupling.shape
+        if self.decay:
+            top = np.hstack([self.curvature, self.coupling])
+            return np.vstack([top, np.hstack([self.coupling.T, np.zeros((m, m))])]) + 2 * self.decay * np.eye(q + m)
         corner = np.zeros((m, m))
         return np.block([[mu * (1 - mu) * self.curvature, -self.coupling], [-self.coupling.T, corner]]).reshape(
             q + m, q + m
@@ -60,16 +70,21 @@ class SplitMatrices:
     @property
     def threshold(self) -> float:
         """Eigenvalues of at most this size are zero: 1e-9 of the largest entry, as V has the error of the gradient."""
-        return 1e-9 * max(float(np.abs(self.curvature).max()), float(np.abs(self.coupling).max()), 1e-300)
+        return 1e-9 * max(float(np.abs(self.curvature).max()), self._largest_coupling, 2 * self.decay, 1e-300)
+
+    @property
+    def _largest_coupling(self) -> float:
+        return float(np.abs(self.coupling).max(initial=0.0))
 
     @property
     def scenario(self) -> Scenario:
         """i: Y positive definite; ii: negative definite; iii: both signs ("few neurons", Section 4).
 
-        `"degenerate"`: Y has a zero eigenvalue and no two signs, or V ≠ 0, which makes every split a strict saddle.
+        `"degenerate"`: Y has a zero eigenvalue and no two signs, or V ≠ 0, which makes every split a strict saddle, or
+        there is a penalty, under which μ makes no difference.
         """
         values = np.linalg.eigvalsh(self.curvature)
-        if float(np.abs(self.coupling).max()) > self.threshold:
+        if self.decay or self._largest_coupling > self.threshold:
             return "degenerate"
         if values[0] > self.threshold:
             return "i"
@@ -81,8 +96,11 @@ class SplitMatrices:
         """Lemma 4.2: λ† ≤ u(μ) λ_min(Y) for μ in [0, 1], else u(μ) λ_max(Y), u(μ) = μ(1-μ)/(μ² + (1-μ)²).
 
         λ† is the least eigenvalue of the Hessian at the split point if that is negative, and else the least one besides
-        the zero along the line of split points. One output, or V = 0.
+        the zero along the line of split points. One output, or V = 0. With V ≠ 0 or a penalty there is no such bound,
+        and the result is NaN.
         """
+        if self.decay or self._largest_coupling > self.threshold:
+            return np.full(np.shape(mu), np.nan)
         values = np.linalg.eigvalsh(self.curvature)
         share = mixing(mu)
         return np.asarray(np.where(share >= 0, share * values[0], share * values[-1]))
@@ -122,8 +140,8 @@ def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) 
 
     **Arguments**
 
-    - `task`: a `Population`, or an `Empirical` task over `TwoLayer` or `Deep` networks with any cost.
-    - `parameters`: a network or its flat vector; `neuron`: which; `layer`: the hidden layer of a `Deep` network.
+    - `task`: any task with hidden neurons whose derivatives are known; see `Task.split_terms`.
+    - `parameters`: a network or its flat vector; `neuron`: which; `layer`: the hidden layer of a deeper network.
 
     >>> import understudy as us
     >>> task = us.Population(us.Teacher.orthonormal(2, activation="softplus"), width=1)
@@ -131,8 +149,8 @@ def split_matrices(task: Task, parameters: Any, neuron: int, *, layer: int = 0) 
     >>> split_matrices(task, point, 0).scenario
     'iii'
     """
-    y, v = task.split_terms(parameters, neuron, layer)
-    return SplitMatrices((y + y.T) / 2, v)
+    y, v, decay = task.split_terms(parameters, neuron, layer)
+    return SplitMatrices((y + y.T) / 2, v, decay)
 
 
 def descent_beside(

@@ -1,4 +1,4 @@
-"""What a fit leaves: runs that print as a table, the same as a labelled dataset, and the files that keep them."""
+"""The results of a fit: runs that print as a table, as a labelled dataset, and in files."""
 
 from understudy.results.cells import Cells as Cells
 from understudy.results.dataset import from_dataset as from_dataset

@@ -1,4 +1,4 @@
-"""Several fits side by side: the cells of a grid, and what their runs ended in."""
+"""Several fits side by side: the cells of a grid, and the points that their runs reached."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AXES = ("activation", "teacher", "student", "dim", "outgoing", "init", "init_std")
-"""What the cells of a grid differ in."""
+"""The settings in which the cells of a grid differ."""
 
 _HEADS = ("activation", "k", "n", "d", "where the runs end", "best loss", "|∇L|")
 
 
 class Cells(Sequence[Runs]):
-    """Fits of a store, one `Runs` for each description. It prints as a table with a line for each point reached."""
+    """The fits of a store, one `Runs` per description. They print as a table with a line for each point reached."""
 
     def __init__(self, cells: Sequence[Runs]):
         self._cells = list(cells)
@@ -77,7 +77,7 @@ class Cells(Sequence[Runs]):
 
 
 def summarise_cell(runs: Runs) -> dict[str, Any]:
-    """What was fitted, how often each point was reached, the best loss (None if there is none), the worst gradient."""
+    """A cell in JSON types: what was fitted, how often each point was reached, the best loss, the largest gradient."""
     told = runs.configuration or {}
     losses = [float(run.loss) for run in runs if not math.isnan(run.loss)]
     return {

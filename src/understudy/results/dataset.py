@@ -1,7 +1,7 @@
 """Runs as one labelled dataset, and back.
 
-A dataset holds everything that tables, figures and later analyses need, so that nothing has to be computed again: one
-row per seed, readable with plain xarray.
+A dataset has one row per seed. It holds everything that tables, figures and later analyses need, so that nothing has to
+be computed again, and plain xarray can read it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _JUMP = ("gradient_norm", "decrement", "distance", "ratio")
 _APART = ("eigenvalues", "multiplicities", "proof")  # these are variables of their own
 _ALONG = ("outgoing", "norm", "student_teacher")
-"""What the task describes that is kept along the flow, too, and not only at its end."""
+"""Descriptions by the task that are kept along the flow as well, not only at its end."""
 
 _IN_SPAN = (
     "in coordinates of the span of teachers and initial students, which differ for every seed; the teachers' come first"
 )
 
 NEEDED = frozenset(
-    {"loss", "certificate", "structure", "final", "flow_end", "snapshot", "eigenvalue", "multiplicity", "ending", "steps",
-     "rejected_steps", "flow_time", "flow_gradient_norm", "factorisations", "norm_mark"}
+    {"loss", "certificate", "structure", "final", "flow_end", "snapshot", "eigenvalue", "multiplicity", "ending",
+     "steps", "rejected_steps", "flow_time", "flow_gradient_norm", "factorisations", "norm_mark"}
 )  # fmt: skip
-"""Variables without which runs cannot be made of a dataset."""
+"""Variables that a dataset must have to be read as runs."""
 
 
 def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Dataset:
@@ -68,7 +68,7 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
     elif times is not None:
         runs = Runs(list(runs), runs.task, times)
     if not len(runs):
-        raise ValueError("There are no runs to make a dataset of.")
+        raise ValueError("A dataset needs at least one run; received none.")
     data = _end_data(runs) | _flow_data(runs)
     if all(run.held_out_loss is not None for run in runs):
         data["held_out_loss"] = ("seed", [run.held_out_loss for run in runs])
@@ -139,7 +139,7 @@ def _flow_data(runs: Runs) -> dict[str, Any]:
 
 
 def _described(task: Task, final: np.ndarray, snapshots: np.ndarray) -> dict[str, Any]:
-    """What the task says of the ends and of the points along the way, and the loss along the way."""
+    """The task's descriptions of the ends and of the points along the flow, and the loss along the flow."""
     seeds, count, size = snapshots.shape
     flat = snapshots.reshape(-1, size)
     reached = np.all(np.isfinite(flat), axis=1)
@@ -156,7 +156,7 @@ _BLOCK = 256
 
 
 def _losses(task: Task, vectors: Array) -> np.ndarray:
-    """Losses in blocks of one size, the last one filled up, so that one program serves any number of runs."""
+    """Losses in blocks of one size (the last one is padded), so that one compiled program serves any number of runs."""
     padded = np.concatenate([vectors, np.broadcast_to(vectors[:1], (-len(vectors) % _BLOCK, vectors.shape[1]))])
     blocks = [np.asarray(_block(task, jnp.asarray(block))) for block in padded.reshape(-1, _BLOCK, vectors.shape[1])]
     return np.concatenate(blocks)[: len(vectors)] if blocks else np.zeros(0)
@@ -181,10 +181,10 @@ def _ragged(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def from_dataset(dataset: xr.Dataset, task: Task | None = None) -> Runs:
-    """Return the runs that `to_dataset` has described.
+    """Return the runs in a dataset of `to_dataset`.
 
-    With `task` they have what the fresh ones had. Without it, `parameters` are a `TwoLayer` where the dataset has
-    incoming and outgoing weights and flat vectors otherwise, and runs have no `flow_task`.
+    With `task` they have all that the fresh runs had. Without it, runs have no `flow_task`, and `parameters` are a
+    `TwoLayer` if the dataset has incoming and outgoing weights, and flat vectors otherwise.
     """
     lacking = sorted(NEEDED - set(map(str, dataset.variables)))
     if lacking:
@@ -196,8 +196,9 @@ def from_dataset(dataset: xr.Dataset, task: Task | None = None) -> Runs:
         parameters = [task.unflatten(vector) for vector in vectors]
         flow_task = task.reduce(vectors).task
     elif {"incoming", "outgoing"} <= set(dataset.variables):
-        pairs = zip(dataset["incoming"].values, dataset["outgoing"].values, strict=True)
-        parameters = [TwoLayer(incoming, outgoing) for incoming, outgoing in pairs]
+        names = [name for name in ("incoming", "outgoing", "bias", "offset") if name in dataset]
+        parts = zip(*(dataset[name].values for name in names), strict=True)
+        parameters = [TwoLayer(**dict(zip(names, part, strict=True))) for part in parts]
     else:
         parameters = list(dataset["parameters" if "parameters" in dataset else "final"].values)
     runs = [_run(dataset, i, p, flow_task) for i, p in enumerate(parameters)]

@@ -1,4 +1,4 @@
-"""Stored results, opened again: `understudy.open`."""
+"""Open stored results: `understudy.open`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def open_results(
     task: Task | None = None,
     task_of: Callable[[Mapping[str, Any], xr.Dataset], Task | None] = lambda _, __: None,
 ) -> Any:
-    """Open a stored result again: a file of a fit as `Runs`, a directory as `Cells`, other files as datasets.
+    """Open a stored result: a file of a fit as `Runs`, a directory as `Cells`, other files as datasets.
 
-    `task`: what was fitted, for files that do not say; `task_of(configuration, dataset)`: the task of a file that does.
+    `task`: what was fitted, for files that do not say so. `task_of(configuration, dataset)`: the task that a file
+    describes.
     """
     place = Path(path)
     if not place.is_dir():

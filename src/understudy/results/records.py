@@ -1,4 +1,4 @@
-"""Dataclasses as JSON and back, so that a stored result holds all that its objects held."""
+"""Convert dataclasses to JSON and back, so that a stored result holds all that its objects held."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def to_record(value: Any, skip: tuple[str, ...] = ()) -> Any:
 
 
 def from_record(kind: Any, record: Any, **given: Any) -> Any:
-    """Return the object of type `kind` that `to_record` has described; `given` are the fields that it skipped.
+    """Return the object of type `kind` from a record of `to_record`; `given` are the fields that it skipped.
 
-    Fields that the type no longer has are passed over. A field without default that the record lacks is a `TypeError`.
+    Fields that the type no longer has are ignored. A missing field without a default raises `TypeError`.
     """
     if record is None:
         return None

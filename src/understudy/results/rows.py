@@ -1,4 +1,4 @@
-"""Seeds as rows: the runs of one description in one file of a store, to which more seeds are added."""
+"""Seeds as rows: the runs of one description in one file of a store, to which more seeds can be added."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PATIENCE_SECONDS = 2.0
 """Rows wait at most about this long before they are stored."""
 
 SHARE = 0.1
-"""Storing takes at most about this share of the time: the whole file is written anew for every addition."""
+"""Storing takes at most about this share of the time, because every addition rewrites the whole file."""
 
 
 class SeedRows:
     """Rows of the seeds of one configuration, in one file of a store; several processes may add to it.
 
     - `configuration`: what the rows were computed from, without seeds.
-    - `needed`: variables that a stored file must have. One that lacks some counts as missing.
+    - `needed`: variables that a stored file must have. A file that lacks some counts as missing.
     """
 
     def __init__(self, store: Store, configuration: Mapping[str, Any], needed: Collection[str] = ()):
@@ -36,7 +36,7 @@ class SeedRows:
         self._took = 0.0
 
     def load(self) -> xr.Dataset | None:
-        """What is stored so far; a damaged file, or one that lacks variables, counts as nothing."""
+        """The stored rows, or None; a damaged file, or one that lacks variables, counts as missing."""
         stored = self.store.load(self.configuration)
         if stored is None:
             return None
@@ -54,7 +54,7 @@ class SeedRows:
         return [s for s in seeds if s not in done]
 
     def add(self, rows: xr.Dataset) -> None:
-        """Add rows to the file; what another process has stored meanwhile is kept."""
+        """Add rows to the file. Rows that another process has stored in the meantime are kept."""
         with locked(self.store.path(self.configuration)):
             stored = self.load()
             if stored is not None:
@@ -64,13 +64,13 @@ class SeedRows:
             self.store.save(self.configuration, rows.sortby("seed"))
 
     def put(self, rows: xr.Dataset) -> None:
-        """`add`, but not more often than needed: call `flush` at the end."""
+        """Like `add`, but rows may wait to be stored together. Call `flush` at the end."""
         self._waiting.append(rows)
         if time.monotonic() - self._stored_at > max(PATIENCE_SECONDS, self._took / SHARE):
             self.flush()
 
     def flush(self) -> None:
-        """Store the rows that wait; if that fails they go on waiting."""
+        """Store the waiting rows. If that fails they keep waiting."""
         if self._waiting:
             begun = time.monotonic()
             self.add(join_rows(self._waiting))
@@ -80,9 +80,9 @@ class SeedRows:
 
 
 def join_rows(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """One dataset of the rows of several; attributes that a store has added are dropped.
+    """Join the rows of several datasets. Attributes that a store has added are dropped.
 
-    Variables without the dimension `seed`, such as the teacher's weights, are those of the first part.
+    Variables without the dimension `seed`, such as the teacher's weights, are taken from the first part.
     """
     import xarray as xr
 
@@ -97,7 +97,7 @@ def join_rows(parts: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def _same_sizes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
-    """The parts with NaN at the end of dimensions in which some are longer, such as the list of eigenvalues."""
+    """The parts, padded with NaN to the same sizes (the numbers of eigenvalues, for example, differ)."""
     sizes = {dim: max(part.sizes[dim] for part in parts) for dim in parts[0].sizes if dim not in parts[0].coords}
     missing = [{dim: (0, size - part.sizes[dim]) for dim, size in sizes.items()} for part in parts]
     return [

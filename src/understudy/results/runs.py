@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One seed: where it ended, what that point is, and how it got there.
+    """One seed: where it ended, what that point is, and how the flow got there.
 
-    `parameters` are those of the task (in its full dimension); `trajectory` is the flow's own record in flat vectors of
-    `flow_task`, the task the flow was followed in (reduced to the span of teachers and students where that is smaller).
-    `flow_task` is None for a stored run whose task is not known, see `understudy.open`. `held_out_loss` is the mean cost
-    on data that were not trained on, for fits to data that hold some out.
+    `parameters` are those of the task, in its full dimension. `trajectory` is the record of the flow, in flat vectors
+    of `flow_task`. This is the task in which the flow was followed, reduced to the span of teachers and students if
+    that is smaller. It is None for a stored run whose task is not known; see `understudy.open`. `held_out_loss`
+    is the mean cost on data that were not trained on, for fits to data that hold some out.
     """
 
     seed: int
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def flow_time(self) -> float:
-        """Time along the flow at which the run ended or left for Newton's method."""
+        """The flow time at which the run ended, or at which Newton's method took over."""
         return self.trajectory.time
 
     def summary(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Run:
 
 
 class Runs(Sequence[Run]):
-    """Results of several seeds. It prints as a table with a row for each distinct point.
+    """The results of several seeds. They print as a table with a row for each distinct point.
 
     **Attributes**
 

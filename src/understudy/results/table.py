@@ -120,7 +120,7 @@ def as_html(runs: Runs) -> str:
 
 
 def as_dataframe(records: Sequence[Mapping[str, Any]], index: str | None = None) -> pd.DataFrame:
-    """Records as a data frame; `ImportError` says what to install."""
+    """Records as a data frame; raises `ImportError` with what to install."""
     try:
         import pandas as pd
     except ImportError as error:

@@ -18,4 +18,5 @@ from understudy.surgery.one_dimensional import merge_one_dimensional as merge_on
 from understudy.surgery.one_dimensional import most_neurons as most_neurons
 from understudy.surgery.split import part_positions as part_positions
 from understudy.surgery.split import split as split
+from understudy.surgery.split import split_point as split_point
 from understudy.surgery.warm_start import warm_start as warm_start

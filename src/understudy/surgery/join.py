@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.networks import Deep, TwoLayer
-from understudy.surgery.split import Network, hidden_width
+from understudy.networks import HiddenLayer
+from understudy.networks.hidden import hidden_of
+from understudy.surgery.split import Network
 
 SAME = 1e-9
 """Relative distance up to which two incoming vectors are the same, and relative size up to which outgoing weights are
@@ -21,10 +22,11 @@ zero; polished points agree to about 1e-14 / least eigenvalue."""
 def remove(network: Network, neurons: Sequence[int], *, layer: int = 0) -> Network:
     """Remove neurons from a hidden layer, with their outgoing weights.
 
+    >>> from understudy import TwoLayer
     >>> remove(TwoLayer([[1.0], [2.0]], [3.0, 0.0]), [1]).width
     1
     """
-    width = hidden_width(network, layer)
+    width = hidden_of(network, layer).width
     wrong = [i for i in neurons if not 0 <= i < width]
     if wrong:
         raise ValueError(f"The layer has neurons 0 to {width - 1}; cannot remove {wrong}.")
@@ -42,11 +44,12 @@ def join_parts(
     Neurons in no group stay. Raises if the vectors of a group differ by more than `tolerance` (relative), because
     joining them would change the function.
 
+    >>> from understudy import TwoLayer
     >>> join_parts(TwoLayer([[1.0], [2.0], [1.0]], [3.0, 4.0, 5.0]), [[0, 2]]).outgoing.tolist()
     [8.0, 4.0]
     """
-    width = hidden_width(network, layer)
-    rows = incoming_rows(network, layer)
+    hidden = hidden_of(network, layer)
+    width, rows = hidden.width, hidden.rows
     listed = [i for group in groups for i in group]
     if len(set(listed)) != len(listed) or any(not 0 <= i < width for i in listed):
         raise ValueError(
@@ -57,8 +60,8 @@ def join_parts(
         gap = float(np.abs(rows[list(group)] - rows[group[0]]).max()) / scale
         if gap > tolerance:
             raise ValueError(
-                f"Neurons {list(group)} differ by {gap:.1e} in their incoming vectors, more than {tolerance:.0e}: joining "
-                "them would change the function. Raise tolerance if that is meant."
+                f"Neurons {list(group)} differ by {gap:.1e} in their incoming vectors, more than {tolerance:.0e}. "
+                "Joining them would change the function. Raise tolerance if you want that."
             )
     first = {group[0]: list(group) for group in groups}
     absorbed = {i for group in groups for i in group[1:]}
@@ -71,10 +74,11 @@ def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) ->
     Neurons with zero outgoing weights are removed after joining, so that parts whose outgoing weights cancel vanish,
     too. One neuron is always kept.
 
+    >>> from understudy import TwoLayer
     >>> irreducible(TwoLayer([[1.0], [1.0], [2.0]], [1.0, 2.0, 0.0])).outgoing.tolist()
     [3.0]
     """
-    rows = incoming_rows(network, layer)
+    rows = hidden_of(network, layer).rows
     scale = max(float(np.abs(rows).max()), 1e-300)
     groups: list[list[int]] = []
     for i, row in enumerate(rows):
@@ -85,40 +89,17 @@ def irreducible(network: Network, *, layer: int = 0, tolerance: float = SAME) ->
         else:
             groups.append([i])
     joined = join_parts(network, groups, layer=layer, tolerance=tolerance)
-    sizes = np.abs(outgoing_rows(joined, layer)).max(axis=1)
+    sizes = np.abs(np.asarray(hidden_of(joined, layer).outgoing)).max(axis=1)
     dead = np.flatnonzero(sizes <= tolerance * max(float(sizes.max()), 1e-300))
     return remove(joined, [int(i) for i in dead][: len(sizes) - 1], layer=layer) if len(dead) else joined
 
 
-def incoming_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
-    """Incoming vectors of a hidden layer, one row per neuron, with the bias as last entry if the network has biases."""
-    hidden_width(network, layer)
-    if isinstance(network, TwoLayer):
-        rows = np.asarray(network.incoming)
-        return rows if network.bias is None else np.column_stack([rows, np.asarray(network.bias)])
-    return np.concatenate([np.asarray(network.weights[layer]), np.asarray(network.biases[layer])[:, None]], axis=1)
-
-
-def outgoing_rows(network: TwoLayer | Deep, layer: int = 0) -> np.ndarray:
-    """Outgoing weights of a hidden layer, one row per neuron."""
-    width = hidden_width(network, layer)
-    if isinstance(network, TwoLayer):
-        return np.asarray(network.outgoing).reshape(width, -1)
-    return np.asarray(network.weights[layer + 1]).T
-
-
 def _rebuilt(network: Network, groups: list[list[int]], layer: int) -> Network:
     """The network with one neuron per group: the first one's incoming vector, the sum of outgoing weights."""
-    first = np.array([group[0] for group in groups])
-    members = np.zeros((len(groups), hidden_width(network, layer)))
+    hidden, first = hidden_of(network, layer), np.array([group[0] for group in groups])
+    members = np.zeros((len(groups), hidden.width))
     for row, group in enumerate(groups):
         members[row, group] = 1.0
-    total = jnp.asarray(members)
-    if isinstance(network, TwoLayer):
-        joined = jnp.tensordot(total, network.outgoing, axes=1)
-        bias = None if network.bias is None else network.bias[first]
-        return TwoLayer(network.incoming[first], joined, bias, network.offset)  # type: ignore[return-value]
-    weights, biases = list(network.weights), list(network.biases)
-    weights[layer], biases[layer] = weights[layer][first], biases[layer][first]
-    weights[layer + 1] = weights[layer + 1] @ total.T
-    return Deep(tuple(weights), tuple(biases))
+    bias = None if hidden.bias is None else hidden.bias[first]
+    joined = HiddenLayer(hidden.incoming[first], bias, jnp.asarray(members) @ hidden.outgoing)
+    return network.with_hidden(joined, layer)

@@ -115,7 +115,9 @@ def merge(
     """
     sigma = require_homogeneous(activation)
     if not 0 <= tolerance < 2:
-        raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 2; received {tolerance!r}.")
+        raise ValueError(
+            f"tolerance is a distance between unit vectors, at least 0 and less than 2; received {tolerance!r}."
+        )
     weights, biases = unpack(network)
     data = None if inputs is None else check_inputs(inputs, weights[0].shape[1])
     old: list[Groups] = [[(i,) for i in range(len(w))] for w in weights[:-1]]

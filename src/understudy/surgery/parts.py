@@ -33,7 +33,7 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
     if isinstance(network, TwoLayer):
         if network.incoming.ndim != 2:
             raise ValueError(
-                f"Surgery takes one network; these are {network.incoming.shape[0]}. Take one of the batch."
+                f"Surgery takes one network; received a batch of {network.incoming.shape[0]}. Take one of them."
             )
         outgoing = np.asarray(network.outgoing)
         last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
@@ -42,10 +42,13 @@ def unpack(network: TwoLayer | Deep) -> tuple[list[np.ndarray], list[np.ndarray]
         return [np.array(network.incoming), np.array(last)], [bias, offset]
     if not isinstance(network, Deep):
         raise TypeError(
-            f"A network is a TwoLayer or Deep; received {type(network).__name__}. PyTorch modules are for understudy.torch."
+            f"A network is a TwoLayer or Deep; received {type(network).__name__}. For PyTorch modules use "
+            "understudy.torch."
         )
     if network.depth < 2:
-        raise ValueError(f"Surgery needs a hidden layer, that is depth at least 2; received depth {network.depth}.")
+        raise ValueError(
+            f"Surgery needs a hidden layer, so the depth must be at least 2; received depth {network.depth}."
+        )
     return [np.array(w) for w in network.weights], [np.array(b) for b in network.biases]
 
 
@@ -66,7 +69,7 @@ def require_homogeneous(activation: str | Activation) -> Activation:
     sigma = activations.get(activation)
     if not sigma.homogeneity:
         raise ValueError(
-            f"Aligned neurons merge where σ(cx) = c^p σ(x) for c > 0; received {sigma.name!r}. "
+            f"Aligned neurons can be merged if σ(cx) = c^p σ(x) for c > 0; received {sigma.name!r}. "
             "Try relu, abs, linear or quadratic."
         )
     return sigma
@@ -76,5 +79,5 @@ def check_inputs(inputs: ArrayLike, dim: int) -> np.ndarray:
     """Data (N, dim) as floats."""
     x = np.asarray(inputs, float)
     if x.ndim != 2 or x.shape[1] != dim or not len(x) or not np.all(np.isfinite(x)):
-        raise ValueError(f"inputs are finite data (N, {dim}), N ≥ 1; received shape {x.shape}.")
+        raise ValueError(f"inputs must be finite data of shape (N, {dim}), N ≥ 1; received shape {x.shape}.")
     return x

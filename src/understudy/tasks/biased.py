@@ -37,7 +37,7 @@ class Inputs(NamedTuple):
 
 
 class _Partners(NamedTuple):
-    """Neurons that every student is paired with; see `population._Partners`."""
+    """Neurons that every student is paired with; see `unbiased._Partners`."""
 
     neurons: Shifted
     outgoing: Array

@@ -20,7 +20,9 @@ from understudy.tasks import starts as drawing
 from understudy.tasks import two_layer_samples as samples
 from understudy.tasks.costs import Cost
 from understudy.tasks.costs import squared as squared
+from understudy.tasks.imitation import Imitation, imitate_network
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
+from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units, natural_size, natural_units
 
@@ -217,12 +219,10 @@ class Empirical(Task):
         if degree is None or self.network_type not in (TwoLayer, Deep):
             return jnp.zeros((0, self.size))
         network = self.unravel(vector)
-        two_layer = isinstance(network, TwoLayer)
-        layers = 1 if two_layer else network.depth - 1
         tangents = [
             ravel_pytree(_rescaling(network, layer, neuron, degree))[0]
-            for layer in range(layers)
-            for neuron in range(network.width if two_layer else len(network.biases[layer]))
+            for layer, width in enumerate(network.hidden_widths)
+            for neuron in range(width)
         ]
         return jnp.stack(tangents) if tangents else jnp.zeros((0, self.size))
 
@@ -292,14 +292,18 @@ class Empirical(Task):
             network, self.inputs, self.targets, activation=self.activation, cost=self.cost, weights=self.weights
         )
 
-    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> SplitTerms:
         network = self.unflatten(self.flatten(parameters))
         if not isinstance(network, (TwoLayer, Deep)):
             return super().split_terms(parameters, neuron, layer)
-        widths = [network.width] if isinstance(network, TwoLayer) else [len(b) for b in network.biases[:-1]]
-        split_terms.check(neuron, widths, layer)
+        split_terms.check(neuron, network.hidden_widths, layer)
         y, v = split_terms.of_samples(self, network, jnp.asarray(neuron), layer)
-        return np.asarray(y), np.asarray(v)
+        return SplitTerms(np.asarray(y), np.asarray(v))
+
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        if self.network_type not in (TwoLayer, Deep):
+            return super().imitation(teacher, layer)
+        return imitate_network(self, teacher, layer)
 
     def _weights(self, vector: Array) -> tuple[Array, Array]:
         network = self.unravel(vector)
@@ -330,16 +334,9 @@ def _block(network: Any, inputs: Array, activation: Activation) -> Array:
 
 def _rescaling(network: Any, layer: int, neuron: int, degree: int) -> Any:
     """The direction in which one neuron's incoming weights grow and its outgoing ones shrink, keeping the function."""
-    still = jax.tree.map(jnp.zeros_like, network)
-    if isinstance(network, TwoLayer):
-        incoming = still.incoming.at[neuron].set(network.incoming[neuron])
-        bias = None if network.bias is None else still.bias.at[neuron].set(network.bias[neuron])
-        return TwoLayer(incoming, still.outgoing.at[neuron].set(-degree * network.outgoing[neuron]), bias, still.offset)
-    weights, biases = list(still.weights), list(still.biases)
-    weights[layer] = weights[layer].at[neuron].set(network.weights[layer][neuron])
-    biases[layer] = biases[layer].at[neuron].set(network.biases[layer][neuron])
-    weights[layer + 1] = weights[layer + 1].at[:, neuron].set(-degree * network.weights[layer + 1][:, neuron])
-    return Deep(tuple(weights), tuple(biases))
+    still, hidden = jax.tree.map(jnp.zeros_like, network), network.hidden(layer)
+    alone = jax.tree.map(lambda x: jnp.zeros_like(x).at[neuron].set(x[neuron]), hidden)
+    return still.with_hidden(alone._replace(outgoing=-degree * alone.outgoing), layer)
 
 
 @dataclass(frozen=True, eq=False)

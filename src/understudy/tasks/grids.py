@@ -15,10 +15,12 @@ from jaxtyping import Array, Float
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.networks import Teacher, TwoLayer
+from understudy.networks import HiddenLayer, Teacher, TwoLayer
 from understudy.tasks.empirical import Empirical
-from understudy.tasks.neurons import Described, Neurons
+from understudy.tasks.imitation import Imitation
+from understudy.tasks.neurons import Described, Neurons, describe_teacher
 from understudy.tasks.population import Population
+from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries, turns_of_teacher
 from understudy.tasks.task import Evaluation, Task
@@ -173,6 +175,9 @@ class Grid(Task):
         turns, beyond = turns_of_teacher(self.teacher)
         return None if students is None else replace(students, turns=turns, beyond=beyond)
 
+    def givens(self) -> Described:
+        return describe_teacher(self.teacher)
+
     def describe(self, vectors: np.ndarray) -> Described:
         return self.samples.describe(vectors, self.teacher)
 
@@ -182,8 +187,18 @@ class Grid(Task):
     def for_network(self, network: Any) -> Task:
         return self.samples.for_network(network)
 
-    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    def with_hidden_layer(
+        self, parameters: Any, hidden: HiddenLayer, layer: int = 0
+    ) -> tuple[Task, Float[Array, " P"]]:
+        task = Grid(self.teacher, hidden.width, self.activation, self.spacing, self.fixed)
+        return task, task.flatten(self.unflatten(self.flatten(parameters)).with_hidden(hidden, layer))
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> SplitTerms:
         return self.samples.split_terms(parameters, neuron, layer)
+
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        """As under the population loss."""
+        return Population(self.teacher, self.width, activation=self.activation).imitation(teacher, layer)
 
 
 def on_grid(

@@ -140,7 +140,7 @@ def reconstruct(teacher: Teacher, order: OrderParameters, *, tolerance: float = 
     if np.any(values[there:] > tolerance):
         raise ValueError(
             f"No weights have these correlations in dimension {teacher.dim}: outside the teachers' span "
-            f"{int(np.sum(values > tolerance))} dimensions are needed and {there} are there."
+            f"{int(np.sum(values > tolerance))} dimensions are needed, and there are only {there}."
         )
     kept = min(there, len(values))
     # Householder's QR completes the basis: columns of zeros become unit vectors orthogonal to all before them.

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -14,21 +14,24 @@ from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation, Erf
-from understudy.gaussian import SelfPartials, has_closed_form, self_partials
-from understudy.gaussian.quadrature import nodes_needed
-from understudy.networks import Teacher, TwoLayer
-from understudy.tasks import biased, split_terms, trust
+from understudy.gaussian import has_closed_form
+from understudy.networks import HiddenLayer, Teacher, TwoLayer
+from understudy.tasks import biased, split_terms, trust, unbiased
 from understudy.tasks import population_arguments as arguments
+from understudy.tasks import population_layout as layout
+from understudy.tasks import population_meaning as meaning
 from understudy.tasks import starts as drawing
-from understudy.tasks.assembly import assemble, zero_diagonal
 from understudy.tasks.biased import Inputs
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
-from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
+from understudy.tasks.imitation import Imitation
+from understudy.tasks.neurons import Described, Neurons, describe_teacher
 from understudy.tasks.order_problem import OrderProblem
-from understudy.tasks.pairs import LARGE, Pairs, cross_blocks, own_blocks, own_diagonals, pair_up
+from understudy.tasks.pairs import LARGE
+from understudy.tasks.population_imitation import imitate_teacher
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
-from understudy.tasks.structure import Pair, Setting, Structure, read_structure
+from understudy.tasks.split_terms import SplitTerms
+from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries, of_students, turns_of_teacher
 from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
 from understudy.tasks.task import Evaluation, Task
@@ -110,7 +113,7 @@ class Population(Task):
                 Inputs(self.mean, self.root), teacher, self.resolution
             )
         else:
-            self.constant = _own_energy(teacher, v, self.resolution)
+            self.constant = unbiased.teacher_energy(teacher, v, self.resolution)
 
     @property
     def dim(self) -> int:
@@ -141,49 +144,7 @@ class Population(Task):
 
     def flatten(self, parameters: Any) -> Float[Array, "*batch P"]:
         """A `TwoLayer`, a pair (incoming, outgoing), a flat vector, or a batch of one of these, as a flat vector."""
-        if isinstance(parameters, (tuple, list)) and len(parameters) == 2 and np.ndim(parameters[0]) >= 2:
-            parameters = TwoLayer(*parameters)
-        if not isinstance(parameters, TwoLayer):
-            return self._checked_vector(parameters)
-        w, a = parameters.incoming, parameters.outgoing
-        batch = w.shape[:-2]
-        expected = (*batch, self.width, *self.outputs)
-        if w.ndim not in (2, 3) or w.shape[-2:] != (self.width, self.dim) or a.shape != expected:
-            raise ValueError(
-                f"This task has {self.width} students in dimension {self.dim}: incoming weights "
-                f"({self.width}, {self.dim}) and outgoing weights {(self.width, *self.outputs)}, "
-                "with at most one batch axis before; "
-                f"received {w.shape} and {a.shape}."
-            )
-        arguments.check_bias(parameters, self.trains_bias, self.fixed_bias)
-        rows = [w]
-        if self.trains_bias:
-            c = jnp.zeros(w.shape[:-1]) if parameters.bias is None else parameters.bias
-            rows.append(c[..., None])
-        if self.trains_outgoing:
-            rows.append(a.reshape(*batch, self.width, -1))
-        flat = jnp.concatenate(rows, axis=-1).reshape(*batch, -1)
-        if self.trains_bias:
-            shape = (*batch, math.prod(self.outputs))
-            offset = jnp.zeros(shape) if parameters.offset is None else parameters.offset.reshape(shape)
-            flat = jnp.concatenate([flat, offset], axis=-1)
-        return self._finite(flat)
-
-    def _checked_vector(self, vector: ArrayLike) -> Float[Array, "*batch P"]:
-        array = jnp.asarray(vector, float)
-        if array.ndim not in (1, 2) or array.shape[-1] != self.size:
-            raise ValueError(
-                f"A flat parameter vector of this task has length {self.size}; received shape {array.shape}. "
-                "Or pass a TwoLayer(incoming, outgoing)."
-            )
-        return self._finite(array)
-
-    @staticmethod
-    def _finite(vector: Array) -> Array:
-        if not isinstance(vector, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(vector))):
-            bad = int(np.sum(~np.isfinite(np.asarray(vector))))
-            raise ValueError(f"Parameters must be finite; received {bad} NaN or infinite entries.")
-        return vector
+        return layout.flatten(self, parameters)
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
         w, c, a, offset = self.parts(vector)
@@ -192,35 +153,19 @@ class Population(Task):
 
     def parts(self, vector: Any) -> tuple[Any, Any, Any, Any]:
         """Incoming weights, biases, outgoing weights and offset of a flat vector; None for parts that do not exist."""
-        w, a = self._split(vector)
-        if not self.trains_bias:
-            return w, self.fixed_bias, a, None
-        offset = vector[..., -math.prod(self.outputs) :].reshape(*vector.shape[:-1], *self.outputs)
-        return w, self._rows(vector)[..., self.dim], a, offset
-
-    def _rows(self, vector: Any) -> Any:
-        """The parameters of each neuron (…, n, q), without the offset."""
-        hidden = self.size - (math.prod(self.outputs) if self.trains_bias else 0)
-        return vector[..., :hidden].reshape(*vector.shape[:-1], self.width, -1)
-
-    def _split(self, vector: Any) -> tuple[Any, Any]:
-        rows = self._rows(vector)
-        if self.fixed_outgoing is not None:
-            return rows[..., : self.dim], self.fixed_outgoing
-        outgoing = rows[..., self.dim + self.trains_bias :]
-        return rows[..., : self.dim], outgoing.reshape(*rows.shape[:-1], *self.outputs)
+        return layout.parts(self, vector)
 
     def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Population":
         """Choose series and quadrature for the largest norm of these points, with a margin; see `_resolution`."""
         if self.closed_form and not isinstance(self.activation, Erf):
             return self
         # In NumPy: outside of compiled code, JAX would compile every operation for every number of points.
-        w, _ = self._split(np.asarray(vectors))
+        w, _ = layout.weights(self, np.asarray(vectors))
         w = w if self.root is None else w @ np.asarray(self.root)
         largest = float(np.max(np.linalg.norm(w, axis=-1))) * self.activation.steepness
         if self.closed_form:
-            return self if largest <= LARGE or self.resolution > LARGE else _with_resolution(self, 2 * LARGE)
-        task = self if _resolution(largest) <= self.resolution else _with_resolution(self, _resolution(largest))
+            return self if largest <= LARGE or self.resolution > LARGE else _changed(self, resolution=2 * LARGE)
+        task = self if _resolution(largest) <= self.resolution else _changed(self, resolution=_resolution(largest))
         trust.require(task.activation, task.teacher.activation, task.resolution, task.biased)
         return task
 
@@ -246,11 +191,11 @@ class Population(Task):
 
     def natural_lengths(self, vector: Float[Array, " P"] | np.ndarray) -> np.ndarray:
         """The largest incoming and outgoing weight of teachers and students."""
-        w, a = (np.asarray(x) for x in self._split(np.asarray(vector)))
+        w, a = (np.asarray(x) for x in layout.weights(self, np.asarray(vector)))
         incoming = max(np.abs(w).max(), np.abs(np.asarray(self.teacher.incoming)).max())
         outgoing = max(np.abs(a).max(), np.abs(np.asarray(self.teacher.outgoing)).max())
         lengths = np.full(self.size, outgoing)
-        positions = self._rows(np.arange(self.size))
+        positions = self.hidden_positions()
         lengths[positions[:, : self.dim + self.trains_bias]] = incoming
         return lengths
 
@@ -265,7 +210,7 @@ class Population(Task):
         if self.activation.homogeneity is None and incoming * inputs > ORDINARY_LENGTH:
             incoming = 1 / inputs
         lengths = np.full(self.size, float(np.abs(np.asarray(self.teacher.outgoing)).max(initial=0.0)))
-        positions = self._rows(np.arange(self.size))
+        positions = self.hidden_positions()
         lengths[positions[:, : self.dim]] = incoming
         lengths[positions[:, self.dim : self.dim + self.trains_bias]] = incoming * inputs
         return natural_units(lengths, self.target_scale, incoming * inputs)
@@ -319,130 +264,33 @@ class Population(Task):
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
 
-    def _terms(self, vector: Array) -> "_Terms":
-        w, a = self._split(vector)
-        v = self.teacher.incoming
-        if self.root is not None:
-            w, v = w @ self.root, v @ self.root
-        own = self_partials(self.activation, jnp.sum(w**2, axis=1), nodes_needed(self.resolution))
-        groups = [(self.activation, w, a), (self.teacher.activation, v, -self.teacher.outgoing)]
-        if self.activation == self.teacher.activation:  # one table of pairs is cheaper than two
-            vectors, outgoing = jnp.concatenate([w, v]), jnp.concatenate([a, -self.teacher.outgoing])
-            groups = [(self.activation, vectors, outgoing)]
-        partners = []
-        for activation, vectors, outgoing in groups:
-            pairs = pair_up(self.activation, activation, w, vectors, self.resolution)
-            partners.append(_Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
-        first = partners[0]
-        partials = jax.tree.map(zero_diagonal, first.pairs.partials)
-        partners[0] = first._replace(pairs=first.pairs._replace(partials=partials), weight=zero_diagonal(first.weight))
-        return _Terms(w, a, own, jnp.diagonal(_dots(a, a)), partners)
+    @property
+    def _assembly(self) -> ModuleType:
+        """The module that assembles loss and derivatives: `biased` or `unbiased`."""
+        return biased if self.biased else unbiased
 
     def value(self, vector: Float[Array, " P"]) -> Float[Array, ""]:
-        if self.biased:
-            return biased.value(self, vector)
-        return self._loss(self._terms(vector))
-
-    def _loss(self, t: "_Terms") -> Array:
-        first, n = t.partners[0], self.width
-        pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
-        twice = (
-            jnp.sum(first.weight[:, :n] * first.pairs.partials.value[:, :n]) / 2
-        )  # each pair of students occurs twice
-        return jnp.sum(t.weight_own * t.own.value) + pairs - twice + self.constant
+        return self._assembly.value(self, vector)
 
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
-        if self.biased:
-            return biased.value_and_gradient(self, vector)
-        t = self._terms(vector)
-        return self._loss(t), self._gradient(t)
-
-    def _gradient(self, t: "_Terms") -> Array:
-        incoming = t.along()[:, None] * t.w
-        for p in t.partners:
-            incoming += (p.weight * p.pairs.partials.q12) @ p.vectors
-        incoming = incoming if self.root is None else incoming @ self.root
-        if not self.trains_outgoing:
-            return incoming.ravel()
-        outgoing = 2 * (_rows(t.own.value, t.a) + sum(p.pairs.partials.value @ p.outgoing for p in t.partners))
-        return jnp.concatenate([incoming, outgoing.reshape(self.width, -1)], axis=1).ravel()
+        return self._assembly.value_and_gradient(self, vector)
 
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
-        return self._evaluate(vector, jnp.float64)
+        return self._assembly.evaluate(self, vector, jnp.float64)
 
     def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
         """`evaluate` in single precision: assembling the Hessian then moves half as much memory."""
-        return self._evaluate(vector, jnp.float32)
-
-    def _evaluate(self, vector: Array, precision: type) -> Evaluation:
-        if self.biased:
-            return biased.evaluate(self, vector, precision)
-        t = self._terms(vector)
-        n, d = self.width, self.dim
-        own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
-        own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
-        own += 4 * (t.weight_own * t.own.qq)[:, None, None] * (t.w[:, :, None] * t.w[:, None, :])
-        students = t.partners[0].pairs.leading(n)
-        slope, outer = cross_blocks(students, t.partners[0].weight[:, :n], t.w, t.w)
-        metric = jnp.eye(d)
-        if self.root is not None:
-            metric = self.root @ self.root
-            own = self.root @ own @ self.root
-            outer = [(left @ self.root, right @ self.root) for left, right in outer]
-        if not self.trains_outgoing:
-            return Evaluation(self._loss(t), self._gradient(t), assemble([(slope, metric)], outer, own, precision))
-
-        m = math.prod(self.outputs)
-        a, gs = t.a.reshape(n, m), students.partials
-        # ∂²L/∂w_i∂a_j: for i ≠ j it is 2 a_i ∂_w G_ij, for i = j the derivative of the gradient by its own weight.
-        slopes = 4 * gs.q11[:, :, None] * t.w[:, None, :] + 2 * gs.q12[:, :, None] * t.w[None, :, :]
-        mixed = 4 * t.w[:, :, None] * (t.own.q[:, None] * a)[:, None, :]
-        for p in t.partners:
-            c, g = p.outgoing.reshape(-1, m), p.pairs.partials
-            mixed += 4 * t.w[:, :, None] * (g.q11 @ c)[:, None, :] + 2 * jnp.einsum(
-                "ij,jd,jm->idm", g.q12, p.vectors, c
-            )
-        if self.root is not None:
-            slopes, mixed = slopes @ self.root, jnp.einsum("ac,icm->iam", self.root, mixed)
-
-        def pad(x: Array, before: int, after: int) -> Array:
-            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
-
-        slopes, weights = pad(slopes, 0, m), pad(a, d, 0)
-        outer = [(pad(left, 0, m), pad(right, 0, m)) for left, right in outer]
-        outer.append((slopes, weights[:, None, :]))
-        outer.append((weights[None, :, :], jnp.swapaxes(slopes, 0, 1)))
-        constants = [
-            (slope, jnp.pad(metric, (0, m))),
-            (2 * gs.value, jnp.pad(jnp.eye(m), (d, 0))),
-        ]
-        squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
-        top = jnp.concatenate([own, mixed], axis=2)
-        own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
-        return Evaluation(self._loss(t), self._gradient(t), assemble(constants, outer, own, precision))
+        return self._assembly.evaluate(self, vector, jnp.float32)
 
     @property
     def hessian_groups(self) -> np.ndarray | None:
         """One group for every input and every output, with a weight of each student."""
         if self.biased or self.root is not None:
             return None
-        return np.arange(self.size).reshape(self.width, -1).T
+        return self.hidden_positions().T
 
     def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
-        t = self._terms(vector)
-        n, first = self.width, t.partners[0]
-        own = sum(own_diagonals(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
-        own += 2 * (t.weight_own * t.own.q)[:, None] + 4 * (t.weight_own * t.own.qq)[:, None] * t.w**2
-        students = first.pairs.leading(n)
-        slope, outer = cross_blocks(students, first.weight[:, :n], t.w, t.w)
-        off = slope[:, :, None] + sum(left * right for left, right in outer)
-        index = jnp.arange(n)
-        blocks = jnp.moveaxis(off.at[index, index].set(own), 2, 0)
-        if not self.trains_outgoing:
-            return blocks
-        values = 2 * students.partials.value.at[index, index].set(t.own.value)
-        m = math.prod(self.outputs)
-        return jnp.concatenate([blocks, jnp.broadcast_to(values[None], (m, n, n))])
+        return unbiased.hessian_blocks(self, vector)
 
     def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).
@@ -450,15 +298,11 @@ class Population(Task):
         It is the same for each such direction and does not couple to anything else, so in dimension d it occurs
         d - rank(students, teachers) times. Isotropic inputs only.
         """
-        if self.biased:
-            return biased.outside_hessian(self, vector)
-        t = self._terms(vector)
-        students = t.partners[0]
-        return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : self.width]
+        return self._assembly.outside_hessian(self, vector)
 
     def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
         """Rank of the students' components outside the teachers' span: each can rotate into a further direction."""
-        w = np.asarray(self._split(jnp.asarray(vector))[0])
+        w = np.asarray(layout.weights(self, jnp.asarray(vector))[0])
         v = np.asarray(self._fixed_directions)
         rest = w - w @ np.linalg.pinv(v) @ v
         return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
@@ -499,7 +343,7 @@ class Population(Task):
         degree = self.activation.homogeneity
         if not self.trains_outgoing or degree is None or self.biased:
             return vector
-        w, a = self._split(vector)
+        w, a = layout.weights(self, vector)
         flat = a.reshape(self.width, -1)
         norms, lengths = jnp.linalg.norm(w, axis=1), jnp.linalg.norm(flat, axis=1)
         alive = (norms > 0) & (lengths > 0)
@@ -595,32 +439,7 @@ class Population(Task):
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:
         """What each student copies or averages; see `read_structure`."""
-        task, point = self, self.parts(np.asarray(self.flatten(parameters)))
-        if self.reducible:
-            task, network, _ = self.in_span(self.unflatten(self.flatten(parameters)))
-            point = network.incoming, network.bias, network.outgoing, None
-        w, bias, a = np.asarray(point[0], float), point[1], np.asarray(point[2], float)
-        v, b = np.asarray(task.teacher.incoming, float), np.asarray(task.teacher.outgoing, float)
-        if w.ndim != 2:
-            raise ValueError(f"structure looks at one point; received a batch of {len(w)}.")
-        if task.root is not None:
-            root = np.asarray(task.root)
-            w, v = w @ root, v @ root
-        biases = np.zeros(len(w)) if bias is None else np.broadcast_to(np.asarray(bias), (len(w),))
-        if self.biased:  # a copy has the teacher's bias as well
-            own = np.zeros(len(v)) if task.teacher.bias is None else np.asarray(task.teacher.bias)
-            w, v = np.column_stack([w, biases]), np.column_stack([v, own])
-        pair = Pair(w, a.reshape(len(w), -1), v, b.reshape(len(v), -1), self.activation)
-        found = read_structure(pair, self._setting)
-        return found if bias is None else found.with_biases(biases)
-
-    @property
-    def _setting(self) -> Setting | None:
-        """The setting in which the theory of copies and averages applies, or None."""
-        same = self.activation == self.teacher.activation
-        plain = same and not self.biased and self.root is None
-        applies = plain and self.trains_outgoing and self.teacher.is_unit_orthonormal
-        return Setting(self.activation, self.teacher.width) if applies else None
+        return meaning.structure(self, parameters)
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons | None:
         """The point as a two-layer network. A trained bias counts as one more incoming weight.
@@ -632,10 +451,9 @@ class Population(Task):
         return self._neurons_at(np.asarray(vector))
 
     def _neurons_at(self, vector: np.ndarray) -> Neurons:
-        a = np.asarray(self._split(vector)[1])
-        layout = self._rows(np.arange(self.size))
-        wide = self._rows(np.asarray(vector))[:, : self.dim + self.trains_bias]
-        return Neurons(wide, a.reshape(self.width, -1), layout, self.activation)
+        a = np.asarray(layout.weights(self, vector)[1])
+        wide = layout.rows(self, vector)[:, : self.dim + self.trains_bias]
+        return Neurons(wide, a.reshape(self.width, -1), self.hidden_positions(), self.activation)
 
     def about(self) -> dict[str, int | float | str]:
         own = {} if self.activation == self.teacher.activation else {"teacher_activation": self.teacher.activation.name}
@@ -647,17 +465,7 @@ class Population(Task):
         return describe_teacher(self.teacher, self.root) | mean
 
     def describe(self, vectors: np.ndarray) -> Described:
-        rows, shape = np.asarray(self._rows(jnp.asarray(vectors))), (len(vectors), self.width, *self.outputs)
-        fixed = self.fixed_outgoing
-        a = np.broadcast_to(np.asarray(fixed), shape) if fixed is not None else None
-        a = rows[..., self.dim + self.trains_bias :].reshape(shape) if a is None else a
-        root = None if self.root is None else np.asarray(self.root)
-        found = describe_neurons(rows[..., : self.dim], a, np.asarray(self.teacher.incoming), root)
-        if self.trains_bias:
-            output = ("output",) if self.outputs else ()
-            offset = vectors[:, -math.prod(self.outputs) :].reshape(len(vectors), *self.outputs)
-            found |= {"bias": (("student",), rows[..., self.dim]), "offset": (output, offset)}
-        return found
+        return meaning.describe(self, vectors)
 
     def function_distance(self, first: TwoLayer, second: TwoLayer) -> float:
         """E‖f(x) - g(x)‖² of two students of any widths."""
@@ -671,23 +479,34 @@ class Population(Task):
         bias = "trained" if self.trains_bias else "none"
         return self._like(self.teacher, network.width, bias) if known else None  # type: ignore[attr-defined]
 
+    def with_hidden_layer(
+        self, parameters: Any, hidden: HiddenLayer, layer: int = 0
+    ) -> 'tuple[Population, Float[Array, " P"]]':
+        network = self.unflatten(self.flatten(parameters)).with_hidden(hidden, layer)
+        fixed = None if self.trains_outgoing else network.outgoing
+        bias = None if self.fixed_bias is None else network.bias
+        task = _changed(self, width=network.width, fixed_outgoing=fixed, fixed_bias=bias)
+        return task, task.flatten(network)
+
+    def hidden_positions(self, layer: int = 0) -> np.ndarray:
+        return layout.rows(self, np.arange(self.size))
+
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        return imitate_teacher(self, teacher, layer)
+
     def _like(self, teacher: Teacher, width: int, bias: str) -> "Population":
         covariance = None if self.root is None else self.root @ self.root
         sigma = self.activation
         return Population(teacher, width, activation=sigma, bias=bias, mean=self.mean, covariance=covariance)
 
-    def split_terms(
-        self, parameters: TwoLayer | ArrayLike, neuron: int, layer: int = 0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if not self.trains_outgoing:
-            raise ValueError("Splitting needs trained outgoing weights; this task has fixed ones.")
+    def split_terms(self, parameters: TwoLayer | ArrayLike, neuron: int, layer: int = 0) -> SplitTerms:
         split_terms.check(neuron, [self.width], layer)
         vector = self.flatten(parameters)
         if self.biased:
             y, v = biased.split_terms(self.prepared(vector), vector, jnp.asarray(neuron))
-            return np.asarray(y), np.asarray(v)
-        y, v = split_terms.of_population(self.prepared(vector), self.unflatten(vector), jnp.asarray(neuron))
-        return np.asarray(y), np.asarray(v)
+        else:
+            y, v = split_terms.of_population(self.prepared(vector), self.unflatten(vector), jnp.asarray(neuron))
+        return SplitTerms(np.asarray(y), np.asarray(v) if self.trains_outgoing else np.zeros((len(y), 0)))
 
     def softened(self, noise: float) -> Task:
         """The task with kinks at zero incoming vectors rounded off (kinked activations, no biases); see `Softened`."""
@@ -696,56 +515,12 @@ class Population(Task):
         return self if self.activation.smoothness > 0 or self.biased else soften(self, noise)
 
 
-class _Partners(NamedTuple):
-    """Neurons that every student is paired with: students first, or teachers, whose outgoing weights have a minus sign.
-
-    `weight` is the weight of each pair's interaction in the gradient. Pairs of a student with itself are left out.
-    """
-
-    vectors: Array
-    outgoing: Array
-    pairs: Pairs
-    weight: Array
-
-
-class _Terms(NamedTuple):
-    """Terms that one evaluation computes once: the students, each student with itself, and each with its partners."""
-
-    w: Array
-    a: Array
-    own: SelfPartials
-    weight_own: Array
-    partners: list[_Partners]
-
-    def along(self) -> Array:
-        """∂L/∂w_i = along_i w_i + terms along the partners."""
-        pairs = sum(jnp.sum(p.weight * p.pairs.partials.q11, axis=1) for p in self.partners)
-        return 2 * (self.weight_own * self.own.q + pairs)
-
-
-def _with_resolution(task: Population, resolution: float) -> Population:
+def _changed(task: Population, **changes: Any) -> Population:
+    """The task with other fields; `eqx.tree_at` cannot replace static ones."""
     copy = object.__new__(Population)
     for item in fields(Population):
-        object.__setattr__(copy, item.name, resolution if item.name == "resolution" else getattr(task, item.name))
+        object.__setattr__(copy, item.name, changes.get(item.name, getattr(task, item.name)))
     return copy
-
-
-def _dots(a: Array, b: Array) -> Array:
-    """a_i·b_j for scalar or vector outgoing weights."""
-    return jnp.outer(a, b) if a.ndim == 1 else a @ b.T
-
-
-def _rows(scale: Array, a: Array) -> Array:
-    return scale * a if a.ndim == 1 else scale[:, None] * a
-
-
-@eqx.filter_jit
-def _own_energy(teacher: Teacher, v: Array, resolution: float) -> Array:
-    """E‖f*(x)‖² of the teacher with (whitened) incoming vectors v."""
-    pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
-    own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes_needed(resolution)).value
-    weights = _dots(teacher.outgoing, teacher.outgoing)
-    return jnp.sum(zero_diagonal(weights) * pairs) + jnp.diagonal(weights) @ own
 
 
 def _resolution(scale: float) -> float:

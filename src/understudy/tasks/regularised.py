@@ -5,7 +5,7 @@ pre-activations of all N inputs (n_ℓ × N), Z^σ_ℓ = (σ(Z_ℓ); β 1ᵀ) th
 L_λ(W) = C(Z_L) + λ Σ_ℓ ‖W_ℓ‖².
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -16,12 +16,15 @@ from jaxtyping import Array, Float
 
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.networks import Deep
+from understudy.networks import Deep, HiddenLayer
 from understudy.tasks import costs
+from understudy.tasks import regularised_surgery as surgery
 from understudy.tasks import starts as drawing
 from understudy.tasks.costs import COSTS as COSTS
 from understudy.tasks.costs import Cost, squared
 from understudy.tasks.costs import cross_entropy as cross_entropy
+from understudy.tasks.imitation import Imitation
+from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.task import Task
 from understudy.tasks.units import Units, natural_size, natural_units
 
@@ -330,6 +333,28 @@ class Regularised(Task):
             object.__setattr__(copy, name, getattr(self, name))
         object.__setattr__(copy, "widths", (self.widths[0], *(int(n) for n in hidden), self.widths[-1]))
         return copy
+
+    # Surgery: see `regularised_surgery` --------------------------------------------------------------------------------
+
+    def hidden_layer(self, parameters: Any, layer: int = 0) -> HiddenLayer:
+        """One hidden layer; the column of W_ℓ that multiplies β counts as one more incoming weight."""
+        return surgery.hidden_layer(self, parameters, layer)
+
+    def with_hidden_layer(
+        self, parameters: Any, hidden: HiddenLayer, layer: int = 0
+    ) -> 'tuple[Regularised, Float[Array, " P"]]':
+        return surgery.with_hidden_layer(self, parameters, hidden, layer)
+
+    def split(
+        self, parameters: Any, parts: Mapping[int, Sequence[float]], layer: int = 0
+    ) -> 'tuple[Regularised, Float[Array, " P"]]':
+        return surgery.split(self, parameters, parts, layer)
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> SplitTerms:
+        return surgery.split_terms(self, parameters, neuron, layer)
+
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        return surgery.imitation(self, teacher, layer)
 
     def widened(self, parameters: Any, hidden: Sequence[int]) -> 'tuple[Regularised, Float[Array, " P"]]':
         """The task with wider hidden layers, and the same network in it with dead neurons added (Prop. 6's proof)."""

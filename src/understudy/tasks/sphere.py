@@ -13,13 +13,18 @@ from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation, Polynomial
-from understudy.networks import Teacher, TwoLayer
+from understudy.networks import HiddenLayer, Teacher, TwoLayer
 from understudy.tasks import starts as drawing
-from understudy.tasks.exact_form import ExactForm, name_of
+from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
+from understudy.tasks.imitation import Imitation
 from understudy.tasks.neurons import Described, Neurons, describe_neurons, describe_teacher
 from understudy.tasks.population import Population
+from understudy.tasks.population_arguments import fixed_outgoing
 from understudy.tasks.reduction import Reduction, unreduced
+from understudy.tasks.sphere_chart import SphereChart, split_radial, tangent_basis
 from understudy.tasks.sphere_structure import read_sphere
+from understudy.tasks.split_terms import SplitTerms
+from understudy.tasks.split_terms import check as check_neuron
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries, of_students, turns_of_teacher
 from understudy.tasks.symmetry import rotation_tangents
@@ -50,6 +55,8 @@ class Sphere(Task):
     - `activation`: `"hermite:ρ"`; only if the teacher is given as vectors.
     - `loss`: `"squared"`, or `"correlation"` for -E[f(x)f*(x)], which has no student-student term.
     - `repulsion`: the factor r on the student-student term (1/n in Ottlik's Lemma 3.2).
+    - `outgoing`: fixed outgoing weights a_i of the students, shape (n,): student i then counts with the factor a_i.
+      Default: 1. Splits of a student have such weights.
 
     >>> task = Sphere(np.eye(2), width=2)
     >>> float(task.loss(np.eye(2)))
@@ -59,6 +66,7 @@ class Sphere(Task):
     teacher: Teacher
     repulsion: Float[Array, ""]
     constant: Float[Array, ""]
+    outgoing: Float[Array, " n"] | None
     width: int = eqx.field(static=True)
     degree: int = eqx.field(static=True)
     kind: Loss = eqx.field(static=True)
@@ -71,6 +79,7 @@ class Sphere(Task):
         activation: str | Activation | None = None,
         loss: Loss = "squared",
         repulsion: float = 1.0,
+        outgoing: ArrayLike | None = None,
     ):
         if not isinstance(width, (int, np.integer)) or isinstance(width, bool) or width < 1:
             raise ValueError(f"A student needs a positive whole number of neurons; received width={width!r}.")
@@ -84,8 +93,9 @@ class Sphere(Task):
         if isinstance(teacher, Teacher) and not (teacher.bias is None and teacher.offset is None):
             raise ValueError("The loss on the sphere has no biases; give a teacher without bias= and offset=.")
         if self.teacher.dim < 2:
-            raise ValueError("The sphere needs dimension 2 at least; received teachers in dimension 1.")
+            raise ValueError("The sphere needs at least dimension 2; received teachers in dimension 1.")
         self.width, self.kind, self.degree = int(width), loss, _degree(self.teacher.activation)
+        self.outgoing = None if outgoing is None else fixed_outgoing(outgoing, self.width, ())
         self.repulsion = jnp.asarray(repulsion if loss == "squared" else 0.0)
         gram = self.teacher.incoming @ self.teacher.incoming.T
         self.constant = jnp.sum(gram**self.degree) / 2 if loss == "squared" else jnp.zeros(())
@@ -134,7 +144,11 @@ class Sphere(Task):
 
     def unflatten(self, vector: Float[Array, "*batch P"]) -> TwoLayer:
         rows = vector.reshape(*vector.shape[:-1], self.width, self.dim)
-        return TwoLayer(rows, jnp.ones(rows.shape[:-1]))
+        return TwoLayer(rows, jnp.broadcast_to(self._weights, rows.shape[:-1]))
+
+    @property
+    def _weights(self) -> Float[Array, " n"]:
+        return jnp.ones(self.width) if self.outgoing is None else self.outgoing
 
     # -- the loss of rows of any norm ---------------------------------------------------------------------------------
 
@@ -149,7 +163,7 @@ class Sphere(Task):
     def value_and_gradient(self, vector: Float[Array, " P"]) -> tuple[Float[Array, ""], Float[Array, " P"]]:
         x, norms = self._rows(vector)
         o = self._overlaps(x)
-        _, tangential = _split(x, self._pull(o, x))
+        _, tangential = split_radial(x, self._pull(o, x))
         return self._loss(o), (tangential / norms[:, None]).ravel()
 
     def evaluate(self, vector: Float[Array, " P"]) -> Evaluation:
@@ -168,6 +182,8 @@ class Sphere(Task):
         return jnp.concatenate([radial, rotation_tangents(x, self.teacher.incoming, 0)])
 
     def exact_form(self) -> ExactForm:
+        if self.outgoing is not None:
+            raise NoExactFormError("Proofs on the sphere take outgoing weights 1; this task has others.")
         name = name_of(self.activation)
         return ExactForm(
             loss="sphere",
@@ -184,22 +200,26 @@ class Sphere(Task):
     def euclidean_gradient(self, vector: Float[Array, " P"]) -> Float[Array, "n d"]:
         """A = ρ r (WWᵀ)^∘(ρ-1) W - ρ (WVᵀ)^∘(ρ-1) V, before projection (Ottlik, Section 2.1), at unit rows."""
         x = vector.reshape(self.width, self.dim)
-        return self.degree * self.repulsion * x + self._pull(self._overlaps(x), x)
+        own = 1.0 if self.outgoing is None else self.outgoing[:, None] ** 2
+        return self.degree * self.repulsion * own * x + self._pull(self._overlaps(x), x)
 
     def _overlaps(self, x: Array) -> "_Overlaps":
         off = ~jnp.eye(self.width, dtype=bool)
         students = x @ x.T
-        return _Overlaps(jnp.where(off, students, 0.0), x @ self.teacher.incoming.T, off)
+        a = self.outgoing
+        pair, single = (1.0, 1.0) if a is None else (a[:, None] * a[None, :], a[:, None])
+        return _Overlaps(jnp.where(off, students, 0.0), x @ self.teacher.incoming.T, off, pair, single)
 
     def _loss(self, o: "_Overlaps") -> Array:
-        off = jnp.where(o.off, o.students**self.degree, 0.0)
-        repulsion = self.repulsion * (self.width + jnp.sum(off)) / 2
-        return repulsion - jnp.sum(o.teachers**self.degree) + self.constant
+        off = jnp.where(o.off, o.pair * o.students**self.degree, 0.0)
+        own = self.width if self.outgoing is None else jnp.sum(self.outgoing**2)
+        repulsion = self.repulsion * (own + jnp.sum(off)) / 2
+        return repulsion - jnp.sum(o.single * o.teachers**self.degree) + self.constant
 
     def _pull(self, o: "_Overlaps", x: Array) -> Array:
         """The Euclidean gradient without its part along each row's own self-interaction."""
-        students = jnp.where(o.off, o.students ** (self.degree - 1), 0.0)
-        teachers = o.teachers ** (self.degree - 1)
+        students = jnp.where(o.off, o.pair * o.students ** (self.degree - 1), 0.0)
+        teachers = o.single * o.teachers ** (self.degree - 1)
         return self.degree * (self.repulsion * students @ x - teachers @ self.teacher.incoming)
 
     def _second_order(self, x: Array) -> tuple[Array, Array, Array]:
@@ -209,10 +229,10 @@ class Sphere(Task):
         """
         d, rho = self.dim, self.degree
         v, o, index = self.teacher.incoming, self._overlaps(x), jnp.arange(self.width)
-        radial, tangential = _split(x, self._pull(o, x))
-        first = self.repulsion * rho * jnp.where(o.off, o.students ** (rho - 1), 0.0)
-        second = self.repulsion * rho * (rho - 1) * jnp.where(o.off, o.students ** max(rho - 2, 0), 0.0)
-        second_teachers = rho * (rho - 1) * o.teachers ** max(rho - 2, 0)
+        radial, tangential = split_radial(x, self._pull(o, x))
+        first = self.repulsion * rho * jnp.where(o.off, o.pair * o.students ** (rho - 1), 0.0)
+        second = self.repulsion * rho * (rho - 1) * jnp.where(o.off, o.pair * o.students ** max(rho - 2, 0), 0.0)
+        second_teachers = rho * (rho - 1) * o.single * o.teachers ** max(rho - 2, 0)
         projector = jnp.eye(d)[None] - x[:, :, None] * x[:, None, :]
         # P_i x_j and P_i v_j; P_i P_j needs the product of projectors.
         toward = x[None, :, :] - o.students[:, :, None] * x[:, None, :]
@@ -253,7 +273,7 @@ class Sphere(Task):
     @property
     def population(self) -> Population:
         """The same students and teachers as a `Population` task, whose loss is twice the squared loss."""
-        return Population(self.teacher, self.width, outgoing=1.0)
+        return Population(self.teacher, self.width, outgoing=self._weights)
 
     def reduce(self, vectors: Float[Array, "*batch P"]) -> Reduction:
         """The same problem in the span of teachers and students, which the flow never leaves.
@@ -297,7 +317,7 @@ class Sphere(Task):
 
     def neurons(self, vector: Float[Array, " P"] | np.ndarray) -> Neurons:
         rows = np.asarray(vector).reshape(self.width, self.dim)
-        return Neurons(rows, np.ones((self.width, 1)), np.arange(self.size).reshape(rows.shape), self.activation)
+        return Neurons(rows, np.asarray(self._weights)[:, None], self.hidden_positions(), self.activation)
 
     def about(self) -> dict[str, int | float | str]:
         sizes = {"students": self.width, "teachers": self.teacher.width, "dim": self.dim}
@@ -308,109 +328,73 @@ class Sphere(Task):
 
     def describe(self, vectors: np.ndarray) -> Described:
         rows = vectors.reshape(len(vectors), self.width, self.dim)
-        return describe_neurons(rows, np.ones(rows.shape[:-1]), np.asarray(self.teacher.incoming))
+        weights = np.broadcast_to(np.asarray(self._weights), rows.shape[:-1])
+        return describe_neurons(rows, weights, np.asarray(self.teacher.incoming))
 
     def function_distance(self, first: TwoLayer, second: TwoLayer) -> float:
         """½E(f(x) - g(x))² of two students of any widths."""
-        return float(Sphere(Teacher(second.incoming, second.outgoing, self.activation), first.width).loss(first))
+        rows = np.concatenate([np.asarray(first.incoming), np.asarray(second.incoming)])
+        weights = np.concatenate([np.asarray(first.outgoing), -np.asarray(second.outgoing)])
+        return float(weights @ (rows @ rows.T) ** self.degree @ weights) / 2
 
+    # -- surgery ------------------------------------------------------------------------------------------------------
 
-class SphereChart(Task):
-    """A sphere task in central projection from the tangent spaces at W: x_i = (w_i + B_i y_i)/|w_i + B_i y_i|.
+    def with_hidden_layer(
+        self, parameters: Any, hidden: HiddenLayer, layer: int = 0
+    ) -> 'tuple[Sphere, Float[Array, " P"]]':
+        repulsion = 1.0 if self.kind == "correlation" else float(self.repulsion)
+        weights = np.asarray(hidden.outgoing)[:, 0]
+        task = Sphere(self.teacher, hidden.width, loss=self.kind, repulsion=repulsion, outgoing=weights)
+        return task, task.flatten(hidden.incoming)
 
-    The columns of B_i are an orthonormal basis of w_i's tangent space. The projection agrees with the exponential map
-    to second order, so gradient and Hessian at y = 0 are the Riemannian ones.
-    """
+    def hidden_positions(self, layer: int = 0) -> np.ndarray:
+        return np.arange(self.size).reshape(self.width, self.dim)
 
-    sphere: Sphere
-    base: Float[Array, "n d"]
-    basis: Float[Array, "n d d-1"]
+    def split_terms(self, parameters: TwoLayer | ArrayLike, neuron: int, layer: int = 0) -> SplitTerms:
+        """Y in the tangent space of the neuron. There is no V: outgoing weights are fixed.
 
-    def __init__(self, sphere: Sphere, base: Float[Array, "n d"]):
-        self.sphere, self.base, self.basis = sphere, base, jax.vmap(tangent_basis)(base)
+        Y = a ∇²Φ, where Φ(w) = r Σ_i a_i (w·w_i)^ρ - Σ_j (w·v_j)^ρ is the slope of the loss in the outgoing weight of a
+        new student at w, and ∇² is the Hessian on the sphere.
+        """
+        check_neuron(neuron, [self.width], layer)
+        rows, a, v = self.flatten(parameters).reshape(self.width, self.dim), self._weights, self.teacher.incoming
+        basis = tangent_basis(rows[neuron])
 
-    @property
-    def size(self) -> int:
-        return self.sphere.width * (self.sphere.dim - 1)
+        def slope(local: Array) -> Array:
+            moved = rows[neuron] + basis @ local
+            w = moved / jnp.linalg.norm(moved)
+            return self.repulsion * jnp.sum(a * (rows @ w) ** self.degree) - jnp.sum((v @ w) ** self.degree)
 
-    def flatten(self, parameters: ArrayLike) -> Float[Array, "*batch Q"]:
-        return jnp.asarray(parameters, float)
+        curvature = a[neuron] * jax.hessian(slope)(jnp.zeros(self.dim - 1))
+        return SplitTerms(np.asarray(curvature), np.zeros((self.dim - 1, 0)))
 
-    def unflatten(self, vector: Float[Array, "*batch Q"]) -> Float[Array, "*batch Q"]:
-        return vector
-
-    @property
-    def lower_bound(self) -> float:
-        return self.sphere.lower_bound
-
-    def _ambient(self, local: Array) -> Array:
-        y = local.reshape(self.sphere.width, -1)
-        return self.base + jnp.einsum("idt,it->id", self.basis, y)
-
-    def point(self, local: Float[Array, " Q"]) -> Float[Array, " P"]:
-        """The unit rows at coordinates y. They are normalised twice, so that norms are exact to the last digit."""
-        z = self._ambient(local)
-        z = z / jnp.linalg.norm(z, axis=1, keepdims=True)
-        return (z / jnp.linalg.norm(z, axis=1, keepdims=True)).ravel()
-
-    def slope(self, local: Float[Array, " Q"]) -> Float[Array, " Q"]:
-        """-dy/dt of the spherical flow: with x = z/|z|, ẋ tangential and w·x = 1/|z|, ẏ = |z| (Bᵀẋ - y (w·ẋ))."""
-        y = local.reshape(self.sphere.width, -1)
-        z = self._ambient(local)
-        norms = jnp.linalg.norm(z, axis=1)
-        x = z / norms[:, None]
-        _, tangential = _split(x, self.sphere._pull(self.sphere._overlaps(x), x))
-        along = jnp.sum(self.base * tangential, axis=1)
-        return (norms[:, None] * (jnp.einsum("idt,id->it", self.basis, tangential) - along[:, None] * y)).ravel()
-
-    def value(self, vector: Float[Array, " Q"]) -> Float[Array, ""]:
-        return self.sphere.value(self._ambient(vector).ravel())
-
-    def value_and_gradient(self, vector: Float[Array, " Q"]) -> tuple[Float[Array, ""], Float[Array, " Q"]]:
-        loss, gradient = self.sphere.value_and_gradient(self._ambient(vector).ravel())
-        return loss, jnp.einsum("idt,id->it", self.basis, gradient.reshape(self.base.shape)).ravel()
-
-    def evaluate(self, vector: Float[Array, " Q"]) -> Evaluation:
-        n, d = self.base.shape
-        loss, gradient, hessian = self.sphere.evaluate(self._ambient(vector).ravel())
-        inside = jnp.einsum("iat,iajb,jbu->itju", self.basis, hessian.reshape(n, d, n, d), self.basis)
-        own = jnp.einsum("idt,id->it", self.basis, gradient.reshape(n, d)).ravel()
-        return Evaluation(loss, own, inside.reshape(self.size, self.size))
-
-    def symmetry_tangents(self, vector: Float[Array, " Q"]) -> Float[Array, "q Q"]:
-        """Rotations of directions that no teacher uses."""
-        n, d = self.base.shape
-        z = self._ambient(vector)
-        teacher = self.sphere.teacher
-        if d < teacher.width + 2:
-            return jnp.zeros((0, self.size))
-        norms = jnp.linalg.norm(z, axis=1)
-        x = z / norms[:, None]
-        moves = rotation_tangents(x, teacher.incoming, 0).reshape(-1, n, d)
-        y = vector.reshape(n, -1)
-        along = jnp.sum(self.base[None] * moves, axis=2)
-        local = jnp.einsum("idt,qid->qit", self.basis, moves) - along[:, :, None] * y[None]
-        return (norms[None, :, None] * local).reshape(moves.shape[0], self.size)
-
-
-def tangent_basis(unit: Float[Array, " d"]) -> Float[Array, "d d-1"]:
-    """Orthonormal columns orthogonal to a unit vector, from the Householder reflection that maps it to ±e_1."""
-    sign = jnp.where(unit[0] >= 0, 1.0, -1.0)
-    mirror = unit.at[0].add(sign)
-    reflection = jnp.eye(unit.shape[0]) - mirror[:, None] * mirror[None, :] / (1 + jnp.abs(unit[0]))
-    return reflection[:, 1:]
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        """The task's own teachers; averages have norm 1, and outgoing weights are fixed."""
+        if teacher is not None or layer != 0:
+            raise ValueError("A Sphere task has one hidden layer and its own teacher: leave out teacher= and layer=.")
+        v, rho, weights = np.asarray(self.teacher.incoming), self.degree, np.asarray(self._weights)
+        return Imitation(
+            rows=v,
+            outgoing=np.ones((len(v), 1)),
+            students=self.width,
+            overlaps=(v @ v.T) ** rho,
+            between=lambda p: (p @ p.T) ** rho,
+            squares=lambda p: np.sum(p**2, axis=1) ** rho,
+            towards=lambda p: (p @ v.T) ** rho,
+            target=lambda p: np.sum((p @ v.T) ** rho, axis=1, keepdims=True),
+            lengths=lambda p: np.linalg.norm(p, axis=1),
+            build=lambda rows, outgoing: TwoLayer(rows, outgoing[:, 0]),
+            fixed=weights[:, None],
+            norms=np.ones(1),
+        )
 
 
 class _Overlaps(NamedTuple):
     students: Array  # w_i·w_j, zero on the diagonal
     teachers: Array  # w_i·v_j
     off: Array  # True off the diagonal
-
-
-def _split(x: Array, gradient: Array) -> tuple[Array, Array]:
-    """The part of each gradient row along x, as a number, and the rest, as a vector."""
-    radial = jnp.sum(x * gradient, axis=1)
-    return radial, gradient - radial[:, None] * x
+    pair: Array | float  # a_i a_j
+    single: Array | float  # a_i, as a column
 
 
 def _unit_teacher(teacher: Teacher | ArrayLike, activation: str | Activation | None) -> Teacher:
@@ -441,7 +425,7 @@ def _degree(activation: Activation) -> int:
     name, _, degree = activation.name.partition(":")
     if not isinstance(activation, Polynomial) or name != "hermite":
         raise ValueError(
-            f"The sphere task is for Hermite activations, as 'hermite:4'; received {activation.name!r}. "
+            f"The sphere task is for Hermite activations, such as 'hermite:4'; received {activation.name!r}. "
             "For others use Population, which does not keep norms."
         )
     return int(degree)

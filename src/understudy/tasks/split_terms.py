@@ -7,16 +7,28 @@ outgoing weights, x is its input, and c' is the derivative of the cost by the in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from understudy.networks import TwoLayer
 from understudy.networks.dense import affine
 from understudy.tasks.pairs import own_blocks, pair_up
+
+
+class SplitTerms(NamedTuple):
+    """Y (q, q) and V (q, m) of one neuron; `decay`: the factor λ of a penalty λ‖θ‖² on all weights.
+
+    V has no columns (m = 0) if outgoing weights are fixed.
+    """
+
+    curvature: np.ndarray
+    coupling: np.ndarray
+    decay: float = 0.0
 
 
 def check(neuron: int, widths: Sequence[int], layer: int) -> None:

@@ -5,7 +5,7 @@ the methods of `Task`. A task must define `size`, `flatten`, `unflatten` and `va
 default ("no structure known", "no lower bound"). A task overrides the methods for which it knows more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,11 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.networks.hidden import HiddenLayer, hidden_of, split_layout
 from understudy.tasks import starts as drawing
 from understudy.tasks.exact_form import ExactForm, NoExactFormError
+from understudy.tasks.imitation import Imitation
 from understudy.tasks.neurons import Described, Neurons
 from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.reduction import Reduction, unreduced
+from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries, of_students
 from understudy.tasks.units import Units, units_from_starts
@@ -284,14 +287,58 @@ class Task(eqx.Module):
         """The same inputs, targets and cost for another network, or None if that is not possible."""
         return None
 
-    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    # -- surgery ------------------------------------------------------------------------------------------------------
+
+    def hidden_layer(self, parameters: Any, layer: int = 0) -> HiddenLayer:
+        """The neurons of one hidden layer. Raises `TypeError` if the parameters are not a network with hidden layers."""
+        try:
+            return hidden_of(self.unflatten(self.flatten(parameters)), layer)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__} has no hidden neurons to work on. {error}") from None
+
+    def with_hidden_layer(
+        self, parameters: Any, hidden: HiddenLayer, layer: int = 0
+    ) -> 'tuple[Task, Float[Array, " P"]]':
+        """The task for networks with these neurons in one hidden layer, and the point that has them.
+
+        Outgoing weights and biases that the task does not train become those of the new neurons.
+        """
+        network = self.unflatten(self.flatten(parameters)).with_hidden(hidden, layer)
+        task = self.for_network(network)
+        if task is None:
+            raise TypeError(f"{type(self).__name__} has no counterpart for a network of another width.")
+        return task, task.flatten(network)
+
+    def split(
+        self, parameters: Any, parts: Mapping[int, Sequence[float]], layer: int = 0
+    ) -> 'tuple[Task, Float[Array, " P"]]':
+        """The wider task and the point whose neurons are split into `parts`; see `surgery.split_point`."""
+        hidden = self.hidden_layer(parameters, layer)
+        return self.with_hidden_layer(parameters, hidden.take(*split_layout(hidden.width, parts)), layer)
+
+    def hidden_positions(self, layer: int = 0) -> np.ndarray:
+        """Positions (n, q) of the trained weights of each neuron of a hidden layer in the flat vector."""
+        hidden = self.hidden_layer(jnp.arange(self.size, dtype=float), layer)
+        return np.concatenate([hidden.rows, np.asarray(hidden.outgoing)], axis=1).astype(int)
+
+    def split_terms(self, parameters: Any, neuron: int, layer: int = 0) -> SplitTerms:
         """Y (q, q) and V (q, m) of one hidden neuron, from which the inertia of its splits follows.
 
         Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩; see `points.splitting`.
         """
         raise TypeError(
-            f"Splitting is known for two-layer students under Population and Empirical tasks and for Deep ones under "
-            f"Empirical; received {type(self).__name__} with {type(self.unflatten(self.flatten(parameters))).__name__}."
+            f"{type(self).__name__} has no known curvature of splits: it is there for two-layer, Deep and Regularised "
+            "networks."
+        )
+
+    def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
+        """What a warm start needs: the neurons of a wider layer, and averages of products of neurons.
+
+        `teacher` is the wider network, for tasks that do not have a teacher of their own.
+        """
+        raise TypeError(
+            f"{type(self).__name__} has no neurons that could imitate those of a wider network. Warm starts are there "
+            "for Population, Sphere, Regularised, and Empirical tasks with TwoLayer or Deep networks."
         )
 
     def exact_form(self) -> ExactForm:

@@ -80,7 +80,7 @@ def bipartite_matrix(n: int) -> Float[np.ndarray, "N N"]:
     [2.0, 0.0, 1.0, 1.0]
     """
     if n < 2 or n % 2:
-        raise ValueError(f"B_N has two sides of N/2 vertices: N is even and at least 2; received {n}.")
+        raise ValueError(f"B_N has two sides of N/2 vertices, so N must be even and at least 2; received {n}.")
     h = n // 2
     return np.kron(np.eye(2), h * np.eye(h)) + np.kron(np.eye(2)[::-1], np.ones((h, h)))
 
@@ -200,7 +200,7 @@ def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
     a = np.asarray(matrix, float)
     scale = float(np.max(np.abs(a), initial=0.0))
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.all(np.isfinite(a)):
-        raise ValueError(f"The cp-rank is of one finite square matrix; received shape {a.shape}.")
+        raise ValueError(f"The cp-rank is defined for one finite square matrix; received shape {a.shape}.")
     if np.max(np.abs(a - a.T), initial=0.0) > ZERO * scale or np.min(a, initial=0.0) < -ZERO * scale:
         raise ValueError(
             "A completely positive matrix is symmetric with entries ≥ 0; the largest asymmetry is "
@@ -208,7 +208,7 @@ def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
         )
     if np.linalg.eigvalsh(a)[0] < -ZERO * scale * len(a):
         raise ValueError(
-            f"A completely positive matrix is positive semidefinite; received {np.linalg.eigvalsh(a)[0]:.3g}."
+            f"A completely positive matrix is positive semidefinite; this one has the eigenvalue {np.linalg.eigvalsh(a)[0]:.3g}."
         )
     a = np.maximum((a + a.T) / 2, 0)
     joined = graph(a)

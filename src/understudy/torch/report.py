@@ -124,11 +124,14 @@ class Report:
     def _repr_html_(self) -> str:
         return html_table(*self._rows()) + "".join(f"<p>{word}</p>" for word in self._words())
 
-    def figure(self, stem: str | Path | None = None) -> Any:
-        """Error against width, one line per layer; saved as `stem`.png and .svg if given."""
-        from understudy.plots.networks import draw_curves
+    def figure(self, stem: str | Path | None = None, ax: Any = None) -> Any:
+        """Error against width, one line per layer; on your own axes, and saved as `stem`.png and .svg, if given."""
+        from understudy import plots
 
-        return draw_curves([(layer.path, layer.curve) for layer in self.layers], stem)
+        drawn = plots.curves([(layer.path, layer.curve) for layer in self.layers], ax)
+        if stem is not None:
+            plots.save(drawn, stem)
+        return drawn
 
 
 def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool | None = None) -> Report:

@@ -21,9 +21,9 @@ def collect_on_cluster(
     scheduler_file: str | os.PathLike[str] | None = None,
     progress: Callable[[CollectProgress], None] | None = None,
 ) -> list[xr.Dataset]:
-    """Rows of these seeds for every experiment, as `collect` gives and stores them.
+    """The rows of these seeds for every experiment, as `collect` returns and stores them.
 
-    `RuntimeError` if some could not be computed or stored; the others are kept.
+    Raises `RuntimeError` if some could not be computed, and `OSError` if some could not be stored. The others are kept.
     """
     found = collect_rows(experiments, seeds, store, place=Place(cluster, scheduler_file), progress=progress)
     if found.failed:

@@ -1,4 +1,4 @@
-"""What an experiment with students is: a kind of teacher, a kind of student, how it is trained, and what one seed draws of it (Tian 2020, Section 6)."""
+"""The description of an experiment with deep students (Tian 2020, Section 6), and the problem that one seed draws."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -10,7 +10,7 @@ import numpy as np
 from understudy.networks import Deep, half_active
 
 EPOCHS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
-"""When statistics are kept unless asked otherwise: densely at first, then every ten epochs."""
+"""Default epochs at which statistics are recorded: densely at first, then every ten epochs."""
 
 
 def schedule(epochs: int) -> tuple[float, ...]:
@@ -22,15 +22,18 @@ def schedule(epochs: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One cell: a kind of teacher, a kind of student, and how it is trained. The defaults are the two-layer setting of Tian 2020.
+    """One cell: a teacher, a student, and how it is trained. The defaults are the two-layer setting of Tian 2020.
 
-    - `teacher`: widths of its hidden layers; `over`: how many times wider each of the student's is; `polarity`: p of ‖v_j‖ ~ 1/j^p.
-    - `dim`, `outputs`, `input_std`, `samples`, `evaluation`: inputs N(0, input_std² I) in `dim` dimensions, so many to train and to evaluate.
-    - `optimizer`, `rate`, `weight_decay`, `batch`, `steps`: sgd or adam; samples a batch, batches an epoch.
-    - `init`: the student's weights are N(0, init²); 0 stands for Glorot's normal start.
-    - `standardise`: teacher's outputs of mean 0 and variance 1.
-    - `record`: epochs after which statistics are kept, 0 being the start; multiples of 1/steps. The last ends the training.
-    - `correlations`: keep all correlations of the first hidden layer, not the best ones only.
+    - `teacher`: widths of its hidden layers; `over`: how many times wider the student's layers are; `polarity`: p of
+      ‖v_j‖ ~ 1/j^p.
+    - `dim`, `outputs`, `input_std`: inputs N(0, input_std² I) in `dim` dimensions. `samples`, `evaluation`: the number
+      of inputs for training and for evaluation.
+    - `optimizer`: `"sgd"` or `"adam"`; `rate`, `weight_decay`; `batch`: samples per batch; `steps`: batches per epoch.
+    - `init`: the student's weights are N(0, init²); 0 means Glorot's normal start.
+    - `standardise`: scale the teacher's outputs to mean 0 and variance 1.
+    - `record`: epochs after which statistics are recorded, multiples of 1/steps; 0 is the start. The last one ends the
+      training.
+    - `correlations`: record all correlations of the first hidden layer, not only the best ones.
     """
 
     kind: ClassVar[str] = "align"
@@ -66,11 +69,12 @@ class Experiment:
                 raise ValueError(f"{name} is a whole number of at least 1; received {value}.")
         if not 0 < self.over <= 1000 or min(self.student) < 1:
             raise ValueError(
-                f"over is how many times wider the student is, above 0 and at most 1000, and leaves it a node a layer; received {self.over}."
+                f"over is how many times wider the student is: above 0, at most 1000, and large enough for one node "
+                f"per layer; received {self.over}."
             )
         if self.batch > self.samples:
             raise ValueError(
-                f"A batch has between 1 and {self.samples} samples, the number given; received {self.batch}."
+                f"batch must lie between 1 and the number of samples, {self.samples}; received {self.batch}."
             )
         for name in ("rate", "input_std"):
             if not 0 < getattr(self, name) < np.inf:
@@ -102,7 +106,7 @@ class Experiment:
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> "Experiment":
-        """The experiment of a configuration; keys that are not fields are passed over. No arrays are given to it."""
+        """The experiment of a configuration. Keys that are not fields are ignored, and `arrays` is not used."""
         known = {f.name for f in fields(cls)}
         return cls(**{k: v for k, v in configuration.items() if k in known})
 
@@ -118,12 +122,12 @@ class Experiment:
         return rows_within(self, seeds, seconds)
 
     def until(self, epochs: float) -> "Experiment":
-        """The same, ending after so many epochs."""
+        """The same experiment, ended after this many epochs."""
         return replace(self, record=(*(e for e in self.record if e < epochs), float(epochs)))
 
 
 class Problem(NamedTuple):
-    """What one seed draws: the teacher, the student's start, data to train and to evaluate."""
+    """The problem of one seed: the teacher, the student's start, and inputs for training and for evaluation."""
 
     teacher: Deep
     start: Deep
@@ -137,7 +141,11 @@ class Problem(NamedTuple):
 
 
 def draw(experiment: Experiment, seed: int) -> Problem:
-    """The problem of one seed. Teacher and data do not depend on the student's width, the directions of the teacher's weights not on the polarity."""
+    """Draw the problem of one seed.
+
+    The teacher and the data do not depend on the student's width. The directions of the teacher's weights do not depend
+    on the polarity.
+    """
     e = experiment
     rng = np.random.default_rng([seed, 0])
     x, held_out = (e.input_std * rng.normal(size=(n, e.dim)) for n in (e.samples, e.evaluation))

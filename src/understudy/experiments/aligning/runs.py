@@ -1,7 +1,7 @@
-"""Deep ReLU students trained by SGD on a half-active teacher, many seeds at once, and how they align with it along the way.
+"""Train deep ReLU students by SGD on a half-active teacher, many seeds at once, and record how they align with it.
 
-The experiments of Tian 2020, Section 6. Every seed has its own teacher, data and start. Results are rows, one a seed; a training that is
-interrupted goes on from its last checkpoint.
+These are the experiments of Tian 2020, Section 6. Every seed has its own teacher, data and start. The result has one
+row per seed. An interrupted training continues from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUP = Experiment.most_together
 
 
 class NotStoredError(OSError):
-    """Rows were computed and could not be stored; they are in `rows`."""
+    """The rows were computed but could not be stored. They are in `rows`."""
 
     def __init__(self, reason: str, rows: xr.Dataset):
         super().__init__(reason)
@@ -62,14 +62,15 @@ def run(
     checkpoints: Store | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
-    """Train all seeds and record; rows as described in `to_rows`.
+    """Train all seeds and record statistics; returns the rows that `to_rows` describes.
 
-    `checkpoints`: a store that keeps the state every `CHECKPOINT` epochs; the same call goes on from there. `progress` is told the share done.
+    `checkpoints`: a store for the state, written every `CHECKPOINT` epochs. The same call continues from there.
+    `progress` is called with the share that is done.
     """
     e = experiment
     problems = [draw(e, seed) for seed in seeds]
     references = [refer(p.teacher, jnp.asarray(p.evaluation)) for p in problems]
-    watched = jax.tree.map(lambda *parts: jnp.concatenate(parts), *references)  # a seed's samples after another's
+    watched = jax.tree.map(lambda *parts: jnp.concatenate(parts), *references)  # one seed's samples after another's
     begins = jnp.arange(len(problems)) * e.evaluation
     trainer = Trainer(
         squared_error,
@@ -104,7 +105,7 @@ def run(
             saved = training.step
             try:
                 checkpoints.save(key, _checkpoint(training, records))
-            except OSError as error:  # a full disk costs the checkpoint, not the training
+            except OSError as error:  # on a full disk the training goes on without a checkpoint
                 _logger.warning("No checkpoint: %s", error)
     rows = to_rows(e, seeds, training.parameters, records)
     if checkpoints is not None:
@@ -120,9 +121,10 @@ def collect(
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
-    """Rows of these seeds: those that `store` holds are taken from there, the others trained in groups, and each group stored when it is done.
+    """The rows of these seeds.
 
-    `NotStoredError` if the disk is full; it has the rows.
+    Seeds that `store` holds are read from it. The others are trained in groups, and each group is stored when it is
+    done. If that fails, for example on a full disk, `NotStoredError` is raised at the end, with the rows.
     """
     keeper = None if store is None else SeedRows(store, experiment.configuration(), experiment.needed)
     waiting = list(seeds) if keeper is None else keeper.missing(seeds)
@@ -149,7 +151,7 @@ def collect(
 
 
 def rows_within(experiment: Experiment, seeds: Sequence[int], seconds: float | None) -> xr.Dataset | None:
-    """`run` on all threads of a Dask worker, or of this process; None if it takes more than `seconds`."""
+    """`run` on all threads of the Dask worker, or of this process; None if it takes longer than `seconds`."""
     from distributed import get_worker
 
     try:
@@ -171,9 +173,10 @@ def rows_within(experiment: Experiment, seeds: Sequence[int], seconds: float | N
 def train_on(
     student: Deep, problem: Problem, *, below: float = 1e-8, iterations: int = 2000, rounds: int = 10
 ) -> tuple[Deep, float]:
-    """Train on all samples at once, by L-BFGS, until ½ mean ‖f* - f‖² is below that, or for `rounds` times `iterations`; returns the loss too.
+    """Train on all samples at once by L-BFGS; returns the student and its loss ½ mean ‖f* - f‖².
 
-    The steepest direction bounds the rate of SGD, and flat ones then take long; L-BFGS learns the curvature on its way.
+    It stops when the loss is less than `below`, or after `rounds` times `iterations`. The learning rate of SGD is
+    bounded by the steepest direction, so flat directions take long. L-BFGS estimates the curvature instead.
     """
     x, y = problem.inputs, problem.targets
     template = _template(tuple(w.shape for w in student.weights), len(x))
@@ -189,7 +192,7 @@ def train_on(
 
 @lru_cache(maxsize=16)
 def _template(shapes: tuple[tuple[int, int], ...], samples: int) -> Empirical:
-    """The loss of networks of these shapes on so many samples, without the data: one object, so that its programs are compiled once."""
+    """The loss of networks of these shapes, without the data: one object, so that its programs are compiled once."""
     network = Deep(tuple(jnp.zeros(s) for s in shapes), tuple(jnp.zeros(s[0]) for s in shapes))
     return Empirical(network, np.zeros((samples, shapes[0][1])), np.zeros((samples, shapes[-1][0])), activation="relu")
 
@@ -204,7 +207,10 @@ def optimizer_of(experiment: Experiment) -> Optimizer:
 def watch(
     whole: bool, samples: int, references: Reference, parameters: Deep, begins: Int[Array, " seeds"]
 ) -> dict[str, Array]:
-    """What is recorded of all seeds, by name (see `to_rows`): seed i has `samples` evaluation samples in `references` from `begins[i]` on."""
+    """The statistics of all seeds, by name (see `to_rows`).
+
+    The evaluation samples of seed i are `samples` rows of `references`, beginning at `begins[i]`.
+    """
 
     def one(pair: tuple[Deep, Array]) -> dict[str, Array]:
         student, begin = pair
@@ -235,10 +241,13 @@ _AXES = {
 def to_rows(
     experiment: Experiment, seeds: Sequence[int], parameters: Deep, records: Sequence[Mapping[str, np.ndarray]]
 ) -> xr.Dataset:
-    """One row a seed: `loss` (seed, epoch) on the evaluation samples, and for each hidden layer l, from 1,
+    """The statistics as a dataset with one row per seed.
 
-    `best_of_teacher_l` and `student_of_teacher_l` (seed, epoch, teacher_l), `best_of_student_l` and `fan_out_l` (seed, epoch, student_l), the norm of the columns
-    of the next layer's weights; at the end the student's `W1`, `b1`, ….
+    - `loss` (seed, epoch): on the evaluation samples.
+    - For each hidden layer l = 1, 2, …: `best_of_teacher_l` and `student_of_teacher_l` (seed, epoch, teacher_l),
+      `best_of_student_l` and `fan_out_l` (seed, epoch, student_l). The fan-out is the norm of a column of the next
+      layer's weights.
+    - `W1`, `b1`, …: the student at the end.
     """
     data: dict[str, Any] = {}
     for name in records[0]:
@@ -254,7 +263,7 @@ def to_rows(
 
 
 def students_of(rows: xr.Dataset) -> list[Deep]:
-    """The trained students of rows, in the order of the seeds."""
+    """The trained students in these rows, in the order of the seeds."""
     depth = sum(str(name)[:1] == "W" for name in rows.data_vars)
     return [
         Deep(

@@ -1,4 +1,4 @@
-"""What became of the teachers of an experiment, in numbers."""
+"""How many teachers of an experiment were recovered, in numbers."""
 
 from __future__ import annotations
 

@@ -88,9 +88,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
 
 def _width(network: Any, layer: int) -> int:
-    from understudy.surgery.split import hidden_width
-
-    return hidden_width(network, layer)
+    return network.hidden_widths[layer]
 
 
 def _blocks(

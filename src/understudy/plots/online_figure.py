@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.plots.style import COLOURS, colours, house_style, save
+from understudy.plots.style import COLOURS, colours, given_axes, house_style, new_figure
 
 if TYPE_CHECKING:
     from understudy.online import OnlineResult, Phases, Plateau, Simulation
 
 
-def draw_online(
-    result: OnlineResult, stem: Path, *, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()
-) -> list[Path]:
-    """Overlaps with the teacher, overlaps of students and the loss, side by side; saved as PNG and SVG."""
-    from matplotlib.figure import Figure
-
+def online(
+    result: OnlineResult,
+    *,
+    simulation: Simulation | None = None,
+    plateaus: Sequence[Plateau] = (),
+    axes: Any = None,
+) -> Any:
+    """Overlaps with the teacher, overlaps of students and the loss, on three axes; returns the figure."""
     with house_style():
-        figure = Figure(figsize=(11.5, 3.6), layout="constrained")
-        first, second, third = figure.subplots(1, 3)
-        draw_overlaps(result, "teacher", first, simulation)
-        draw_overlaps(result, "student", second, simulation)
-        draw_error(result, third, simulation, plateaus)
-        return save(figure, Path(stem))
+        made = new_figure(11.5, 3.6).subplots(1, 3) if axes is None else axes
+        first, second, third = given_axes(made, 3)
+        overlaps(result, "teacher", first, simulation)
+        overlaps(result, "student", second, simulation)
+        error(result, third, simulation, plateaus)
+        return first.figure
 
 
-def draw_overlaps(result: OnlineResult, which: str, ax: Any, simulation: Simulation | None = None) -> Any:
+def overlaps(result: OnlineResult, which: str, ax: Any, simulation: Simulation | None = None) -> Any:
     """R_ij (`which="teacher"`) or Q_ij (`"student"`) against α; each simulated seed as points beneath."""
     name, letter = (f"{which}_overlaps", "R" if which == "teacher" else "Q")
     values = getattr(result, name)
@@ -47,9 +48,7 @@ def draw_overlaps(result: OnlineResult, which: str, ax: Any, simulation: Simulat
     return ax
 
 
-def draw_error(
-    result: OnlineResult, ax: Any, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()
-) -> Any:
+def error(result: OnlineResult, ax: Any, simulation: Simulation | None = None, plateaus: Sequence[Plateau] = ()) -> Any:
     """E(f - f*)² against α, on a logarithmic scale, with plateaus shaded and their predicted ends marked."""
     if simulation is not None:
         for seed in simulation.loss:
@@ -68,19 +67,20 @@ def draw_error(
     return ax
 
 
-def draw_phases(phases: Phases, stem: Path) -> list[Path]:
-    """The figure of `draw_phase_diagram`, saved as PNG and SVG."""
-    from matplotlib.figure import Figure
+def phases(phases: Phases, ax: Any = None) -> Any:
+    """Asymptotic error over (η, students) on a logarithmic colour scale; grey where the perfect student is unstable.
 
+    Returns the figure.
+    """
     with house_style():
-        wide, high = 2.6 + 0.62 * len(phases.rates), 1.9 + 0.45 * len(phases.widths)
-        figure = Figure(figsize=(max(wide, 5.6), max(high, 3.0)), layout="constrained")
-        draw_phase_diagram(phases, figure.subplots())
-        return save(figure, Path(stem))
+        if ax is None:
+            wide, high = 2.6 + 0.62 * len(phases.rates), 1.9 + 0.45 * len(phases.widths)
+            ax = new_figure(max(wide, 5.6), max(high, 3.0)).subplots()
+        _phase_diagram(phases, ax)
+        return ax.figure
 
 
-def draw_phase_diagram(phases: Phases, ax: Any) -> Any:
-    """Asymptotic error over (η, students) on a logarithmic colour scale; grey where the perfect student is unstable."""
+def _phase_diagram(phases: Phases, ax: Any) -> None:
     from matplotlib.colors import LogNorm
 
     shown = np.ma.masked_invalid(phases.errors.T)
@@ -96,4 +96,3 @@ def draw_phase_diagram(phases: Phases, ax: Any) -> Any:
         norm = LogNorm(low, high if high > low else 2 * low)
         mesh = ax.pcolormesh(columns, rows, shown, norm=norm, cmap="viridis")
         ax.figure.colorbar(mesh, ax=ax, label="E(f - f*)² for α → ∞")
-    return ax
