@@ -1,4 +1,4 @@
-"""Small networks of the usual shapes, for tests: VGG-like, ResNet-like, with concatenations, and some that cannot be narrowed."""
+"""Small networks for tests: VGG-like, ResNet-like, with concatenations, and some that cannot be narrowed."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def seeded(make, *arguments, **options):
-    """A network with the same random weights every time, and BatchNorm statistics that are not those of a fresh layer."""
+    """A network with the same random weights every time, and BatchNorm statistics unlike those of a fresh layer."""
     torch.manual_seed(0)
     model = make(*arguments, **options)
     for module in model.modules():

@@ -1,4 +1,4 @@
-"""`merge`: planted redundancy is found exactly in Linear, Conv and BatchNorm networks, and its removal changes nothing."""
+"""`merge`: planted redundancy is found exactly in Linear, Conv and BatchNorm networks; removal changes nothing."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from understudy.torch.model import prepare  # noqa: E402
 
 
 def plant(model, example, *, scale=True):
-    """Split every neuron of every free space in two, and add a dead one (nothing reads it): float32, in place, by the graph's own slots."""
+    """Split every neuron of every free space in two, and add a dead one that nothing reads: float32, in place."""
     from understudy.torch.edit import get_tensor, set_tensor
 
     model, graph, _ = prepare(model, example=example)

@@ -1,4 +1,4 @@
-"""Spaces of neurons: found in chains, branches and concatenations, coupled where sums couple them, frozen with a reason elsewhere."""
+"""Spaces of neurons: found in chains, branches and concatenations, coupled by sums, frozen with a reason elsewhere."""
 
 import pytest
 
@@ -49,7 +49,12 @@ def test_what_cannot_be_narrowed_is_named_and_the_rest_is_not():
 
 @pytest.mark.parametrize(
     ("make", "example"),
-    [(nets.Vgg, nets.images(4)), (nets.ResNet, nets.images(4)), (nets.Dense, nets.images(4)), (nets.Sequence, torch.randn(4, 4, 9))],
+    [
+        (nets.Vgg, nets.images(4)),
+        (nets.ResNet, nets.images(4)),
+        (nets.Dense, nets.images(4)),
+        (nets.Sequence, torch.randn(4, 4, 9)),
+    ],
     ids=["vgg", "resnet", "dense", "sequence"],
 )  # fmt: skip
 def test_cutting_all_spaces_is_silencing_neurons(make, example):

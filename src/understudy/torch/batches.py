@@ -99,7 +99,8 @@ def _items(data: Any) -> Iterable[Any]:
     if isinstance(data, Iterable):
         return data
     raise TypeError(
-        f"data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received {type(data).__name__}."
+        "data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received "
+        f"{type(data).__name__}."
     )
 
 

@@ -14,15 +14,17 @@ from understudy.torch.rows import hidden_slots, maker_rows
 from understudy.torch.rules import LIPSCHITZ
 
 EXACT_NORM = 1024
-"""Rows or columns up to which the largest singular value is computed; above, √(‖W‖₁ ‖W‖_∞) or the Frobenius norm bounds it."""
+"""Rows or columns up to which the largest singular value is computed. Above, √(‖W‖₁ ‖W‖_∞) or the Frobenius norm
+bounds it."""
 
 
 def output_bound(model: nn.Module, graph: Graph, steps: Sequence[tuple[Call, float]], after: nn.Module) -> float | None:
-    """A number B with ‖f_before(x) - f_after(x)‖ ≤ B max(‖x‖, 1), or None if the network is not a chain of layers this knows.
+    """A number B with ‖f_before(x) - f_after(x)‖ ≤ B max(‖x‖, 1), or None if the network is not a known chain.
 
-    Let layer l have operator norm at most N_l and bias b_l, and let everything between layers have Lipschitz constant at most 1 and fix zero. Then
-    ‖h_l‖ ≤ N_l ‖h_{l-1}‖ + ‖b_l‖. A merge in layer l moves what its reader computes by at most gap_l · (‖h_{l-1}‖ + 1), where gap_l is the
-    sum over merged neurons of ‖reading weights‖ · ‖row_j - α row_i‖; the layers after the reader multiply this by their norms.
+    Let layer l have operator norm at most N_l and bias b_l, and let everything between layers have Lipschitz constant
+    at most 1 and fix zero. Then ‖h_l‖ ≤ N_l ‖h_{l-1}‖ + ‖b_l‖. A merge in layer l moves what its reader computes by at
+    most gap_l · (‖h_{l-1}‖ + 1), where gap_l is the sum over merged neurons of ‖reading weights‖ · ‖row_j - α row_i‖.
+    The layers after the reader multiply this by their norms.
     """
     if not is_chain(graph):
         return None

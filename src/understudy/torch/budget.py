@@ -17,20 +17,7 @@ Widths = dict[int, int]
 
 def given_widths(graph: Graph, widths: Sequence[int] | Mapping[str, int]) -> Widths:
     """Widths of all free layers in order, or of some of them by path."""
-    free = graph.free
-    if isinstance(widths, Mapping):
-        paths = {space.path: space.index for space in free}
-        unknown = [path for path in widths if path not in paths]
-        if unknown:
-            raise ValueError(f"widths: {unknown[0]!r} is not a layer that can change. Those are {', '.join(paths)}.")
-        found = {paths[path]: int(width) for path, width in widths.items()}
-    else:
-        if len(widths) != len(free):
-            told = ", ".join(f"{space.path} ({space.size})" for space in free)
-            raise ValueError(
-                f"widths: {len(free)} layers can change: {told}. Received {len(widths)} widths, {list(widths)}."
-            )
-        found = {space.index: int(width) for space, width in zip(free, widths, strict=True)}
+    found = graph.named("widths", widths)
     for index, width in found.items():
         space = graph.spaces[index]
         if not 1 <= width <= space.size:
@@ -48,7 +35,7 @@ def share_of(graph: Graph, keep: float) -> Widths:
 
 
 class ErrorBudget:
-    """Widths as a function of one number: the error that each layer may make, as a share of what its readers compute."""
+    """Widths as a function of one number: the error that each layer may make, a share of what its readers compute."""
 
     def __init__(self, model: nn.Module, graph: Graph, sample: Sample) -> None:
         self.graph = graph
@@ -78,7 +65,7 @@ class ErrorBudget:
         return self.widths(steps[low])
 
     def largest(self, fits: Callable[[Widths], bool], tries: int = 8) -> Widths:
-        """Widths of about the greatest error for which `fits`, by bisection over `tries` trials; no change if none does."""
+        """Widths of about the greatest error for which `fits`, by `tries` bisections; no change if none does."""
         steps = self.steps()
         low, high, best = 0, len(steps), {space.index: space.size for space in self.graph.free}
         for _ in range(tries):

@@ -10,7 +10,7 @@ from torch import nn
 
 
 def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
-    """Linear layers with ReLU between them, if that is what names and shapes allow; otherwise an error that asks for the module.
+    """Linear layers with ReLU between them, if names and shapes allow it; otherwise an error that asks for the module.
 
     >>> chain_of({"fc1.weight": torch.ones(3, 2), "fc2.weight": torch.ones(1, 3)}, "a file")[2].in_features
     3
@@ -22,7 +22,8 @@ def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn
     fits = all(state[b].shape[1] == state[a].shape[0] for a, b in pairwise(weights)) if plain else False
     if not weights or not fits:
         raise ValueError(
-            f"{source} is not a plain chain of Linear layers, so its tensors do not say how the network computes. Give the module too: "
+            f"{source} is not a plain chain of Linear layers, so its tensors do not say how the network computes. "
+            "Give the module too: "
             "load(path, into=MyNetwork())."
         )
     layers: list[nn.Module] = []

@@ -1,8 +1,9 @@
 """`compare`: which neurons of one network are found again in another, against an untrained network of the same widths.
 
-Neurons are compared by their activations over the same inputs: the correlation ρ of a student's neuron with a teacher's. A teacher's neuron is
-recovered if some student neuron has ρ above a threshold; negative correlations do not count unless asked for. Neurons that never change on the inputs
-count on neither side. The same is done for the student with its weights drawn anew, and the difference is what training (or compression) gave.
+Neurons are compared by their activations over the same inputs: the correlation ρ of a student neuron with a teacher
+neuron. A teacher neuron is recovered if some student neuron has ρ above a threshold. Negative correlations do not count
+unless asked for. Neurons that never change on the inputs count on neither side. The same is done for the student with
+new random weights, and the difference is what training (or compression) gave.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 
 from understudy.torch.batches import Sample, gather
-from understudy.torch.edit import duplicate, get_tensor, set_tensor
+from understudy.torch.edit import cut, duplicate, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph
 from understudy.torch.model import prepare
 from understudy.torch.moments import watch
@@ -32,7 +33,8 @@ class LayerMatch:
     **Attributes**
 
     - `teacher`, `student`: paths; `neurons`: teacher neurons that change on the inputs; `still`: those that do not.
-    - `recovered`, `untrained`: how many have a student neuron with a correlation above the threshold, in the student and in an untrained one.
+    - `recovered`, `untrained`: how many have a student neuron with a correlation above the threshold, in the student
+      and in an untrained one.
     - `best`: mean over teacher neurons of the largest correlation; `untrained_best` likewise.
     - `cka`: linear centred kernel alignment of the two layers, 0 to 1; 0 where a layer never changes.
     - `order`: for each teacher neuron the student neuron that an optimal one-to-one assignment gives it, or -1.
@@ -73,7 +75,8 @@ class Comparison:
 
     def _words(self) -> str:
         return (
-            f"found: teacher neurons with a student neuron of correlation above {self.threshold:g} on {self.inputs:,} inputs; untrained: the same for "
+            f"found: teacher neurons with a student neuron of correlation above {self.threshold:g} on {self.inputs:,} "
+            "inputs; untrained: the same for "
             "a student with new random weights. still: neurons that never change, which count nowhere."
         )
 
@@ -128,8 +131,10 @@ def compare(
         best, null_best = rho.max(1)[moving], null.max(1)[moving]
         layers.append(
             LayerMatch(
-                path, name, int(moving.sum()), int((~moving).sum()), int((best > threshold).sum()), int((null_best > threshold).sum()),
-                float(best.mean()) if len(best) else 0.0, float(null_best.mean()) if len(best) else 0.0, alike[name], assignment(rho),
+                path, name, int(moving.sum()), int((~moving).sum()),
+                int((best > threshold).sum()), int((null_best > threshold).sum()),
+                float(best.mean()) if len(best) else 0.0, float(null_best.mean()) if len(best) else 0.0,
+                alike[name], assignment(rho),
             )
         )  # fmt: skip
     return Comparison(tuple(layers), threshold, len(sample))
@@ -164,7 +169,7 @@ def activations(model: nn.Module, graph: Graph, sample: Sample) -> dict[str, np.
 
 
 def rows_of(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two sets of activations as matrices with the same rows: all positions if they have as many, otherwise their means per input."""
+    """Two sets of activations as matrices with equal rows: all positions if both have as many, else means per input."""
     if one.shape[1] == other.shape[1]:
         return one.reshape(-1, one.shape[2]), other.reshape(-1, other.shape[2])
     return one.mean(1), other.mean(1)
@@ -196,14 +201,14 @@ def correlations(teacher: np.ndarray, student: np.ndarray, signed: bool = True) 
 
 
 def cka(one: np.ndarray, other: np.ndarray) -> float:
-    """Linear centred kernel alignment ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) (Kornblith et al. 2019); 0 where one never changes, never NaN."""
+    """Linear centred kernel alignment ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) (Kornblith et al. 2019); 0 where one never changes."""
     x, y = one - one.mean(0), other - other.mean(0)
     below = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
     return float(np.linalg.norm(x.T @ y) ** 2 / below) if below > 0 else 0.0
 
 
 def assignment(rho: np.ndarray) -> tuple[int, ...]:
-    """For each teacher neuron a student neuron, each at most once, with the largest sum of correlations; -1 where there is none."""
+    """A student neuron for each teacher neuron, each at most once, with the largest sum of correlations; -1: none."""
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(-rho)
@@ -213,12 +218,10 @@ def assignment(rho: np.ndarray) -> tuple[int, ...]:
 
 
 def align(student: nn.Module, teacher: nn.Module, data: Any, *, samples: int = 2000) -> nn.Module:
-    """A copy of `student` with its neurons in the order of the teacher's that they resemble; it computes the same function.
+    """A copy of `student` that computes the same, with its neurons in the order of the teacher neurons they resemble.
 
     Both networks have the same layers and widths, such as two trainings of one class.
     """
-    from understudy.torch.edit import cut
-
     wide, wide_graph, _ = prepare(teacher, data)
     small, graph, _ = prepare(student, data)
     sample = gather(data, wide, samples)
@@ -229,6 +232,4 @@ def align(student: nn.Module, teacher: nn.Module, data: Any, *, samples: int = 2
             raise ValueError(f"align needs two networks of the same layers and widths; {space.path} differs.")
         orders[space.index] = torch.tensor(assignment(correlations(*rows_of(theirs[space.path], ours[space.path]))))
     cut(small, graph, orders)
-    for module, like in zip(small.modules(), student.modules(), strict=False):
-        module.training = like.training
-    return small
+    return same_modes(small, student)

@@ -11,6 +11,7 @@ from torch import nn
 
 from understudy.torch.batches import Sample, gather
 from understudy.torch.budget import ErrorBudget, Widths, check_target, count_after, given_widths, share_of
+from understudy.torch.edit import same_modes
 from understudy.torch.graph import Graph
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
@@ -101,17 +102,14 @@ def compress(
         )
         for space in graph.free
     )
-    notes = tuple(
-        f"{s.path}: not narrowed, because {s.frozen}."
-        for s in graph.spaces.values()
-        if s.frozen and "outputs" not in s.frozen
-    )
     report = CompressionReport(
-        layers, cost(original, inputs), cost(small, inputs), change(original, small, held_out, kind), notes
+        layers,
+        cost(original, inputs),
+        cost(small, inputs),
+        change(original, small, held_out, kind),
+        graph.notes("not narrowed"),
     )
-    for module, like in zip(small.modules(), model.modules(), strict=False):
-        module.training = like.training
-    return Compressed(small, report, inputs)
+    return Compressed(same_modes(small, model), report, inputs)
 
 
 def _not_held_out(data: Any, model: nn.Module, split: int) -> Sample:

@@ -1,4 +1,4 @@
-"""Narrow and check a model in place: parameters are cut along the axes that a space indexes, layer attributes follow."""
+"""Narrow and check a model in place: parameters are cut along the axes that a space indexes; attributes follow."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def duplicate(model: nn.Module) -> nn.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return copy.deepcopy(model)
+
+
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    """All tensors in nested lists, tuples and dicts, such as a model's outputs."""
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def same_modes(model: nn.Module, like: nn.Module) -> nn.Module:
+    """Give every module the training or evaluation mode of its counterpart."""
+    for module, other in zip(model.modules(), like.modules(), strict=False):
+        module.training = other.training
+    return model
 
 
 def get_tensor(model: nn.Module, name: str) -> torch.Tensor:
@@ -72,8 +84,9 @@ def cut(model: nn.Module, graph: Graph, kept: Mapping[int, torch.Tensor]) -> Non
 def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> None:
     """Remove a neuron of every space on trial; freeze those where the outputs are not those of a silenced neuron.
 
-    Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same outputs: if not, the
-    model's own code depends on the width in a way that the trace has not understood. `model` is changed and restored.
+    Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same
+    outputs. If not, the model's own code depends on the width in a way that the trace has not understood. `model` is
+    changed and restored.
     """
     tensors = {slot.name: get_tensor(model, slot.name) for slot in graph.slots}
     for space in graph.free:
@@ -102,14 +115,15 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
 
 def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
     with torch.no_grad():
-        return [leaf for leaf in pytree.tree_leaves(model(*example)) if isinstance(leaf, torch.Tensor)]
+        return tensors_in(model(*example))
 
 
 def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
     for name, tensor in tensors.items():
         path, _, leaf = name.rpartition(".")
         module = model.get_submodule(path)
-        (module._parameters if isinstance(tensor, nn.Parameter) else module._buffers)[leaf] = tensor  # type: ignore[assignment]
+        held: dict[str, Any] = module._parameters if isinstance(tensor, nn.Parameter) else module._buffers
+        held[leaf] = tensor
         follow_shape(module)
 
 

@@ -28,7 +28,7 @@ class BadFileError(ValueError):
 
 
 def save(model: nn.Module, path: str | Path, *, example: Any = None) -> Path:
-    """Write a model; the ending decides: .pt, .pth, .safetensors (state_dict), .pt2, .onnx (program; needs `example` inputs)."""
+    """Write a model; the ending decides: .pt, .pth, .safetensors (state_dict), .pt2, .onnx (program, needs `example`)."""
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix in (".pt", ".pth", ".bin"):
@@ -75,7 +75,7 @@ def _archive(model: nn.Module) -> dict[str, np.ndarray]:
     }
     if len(layers) < 2 or len(others) != 1:
         raise ValueError(
-            f".npz holds chains of Linear layers with one activation; this model has {len(layers)} and {sorted(others)}."
+            f".npz holds chains of Linear layers with one activation; received {len(layers)} and {sorted(others)}."
         )
     for number, layer in enumerate(layers, start=1):
         found[f"W{number}"] = layer.weight.detach().cpu().numpy()
@@ -109,7 +109,8 @@ def _torch(file: Path) -> dict[str, torch.Tensor]:
         loaded = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise BadFileError(
-            f"{file} holds more than tensors (such as a whole module), and reading it could run code: refused. In the program that made it, "
+            f"{file} holds more than tensors (such as a whole module), and reading it could run code: refused. In the "
+            "program that made it, "
             "save model.state_dict() instead."
         ) from error
     except (
@@ -186,8 +187,8 @@ def load(path: str | Path, into: nn.Module | None = None) -> nn.Module:
     **Arguments**
 
     - `path`: see `KINDS`; nothing in the file is executed.
-    - `into`: an instance of the network's class, of the original widths or any other: its layers take the shapes of the file, in place. It is
-      needed for a state_dict unless that is a plain chain of Linear layers; `.pt2` needs none.
+    - `into`: an instance of the network's class, of the original widths or any other: its layers take the shapes of the
+      file, in place. It is needed for a state_dict, unless that is a plain chain of Linear layers; `.pt2` needs none.
     """
     file = Path(path)
     if into is None and file.suffix == ".pt2":

@@ -1,13 +1,14 @@
 """What a network consists of, for surgery: spaces of neurons, and the parameters and calls that index them.
 
-A *space* is a set of neurons whose number can change: the outputs of a Linear or Conv layer. BatchNorm, activations, pooling and dropout
-keep the space; residual sums couple two spaces into one; concatenation puts spaces side by side; flattening repeats
-each neuron once per position. A *layout* is the tuple of (space, repeats) that describes one axis of a tensor or a parameter.
+A *space* is a set of neurons whose number can change: the outputs of a Linear or Conv layer. BatchNorm, activations,
+pooling and dropout keep the space. Residual sums couple two spaces into one. Concatenation puts spaces side by side.
+Flattening repeats each neuron once per position. A *layout* is the tuple of (space, repeats) that describes one axis of
+a tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -71,6 +72,27 @@ class Graph:
     def free(self) -> list[Space]:
         """Spaces whose width can change, in order of execution."""
         return [space for space in self.spaces.values() if space.frozen is None]
+
+    def named(self, name: str, widths: Sequence[int] | Mapping[str, int]) -> dict[int, int]:
+        """Space → width, from the widths of all free spaces in order, or of some by path; `name` is the argument's."""
+        free = self.free
+        if isinstance(widths, Mapping):
+            paths = {space.path: space.index for space in free}
+            for path in widths:
+                if path not in paths:
+                    raise ValueError(f"{name}: {path!r} is not a layer that can change. Those are {', '.join(paths)}.")
+            return {paths[path]: int(width) for path, width in widths.items()}
+        if len(widths) != len(free):
+            told = ", ".join(f"{space.path} ({space.size})" for space in free)
+            raise ValueError(
+                f"{name}: {len(free)} layers can change: {told}. Received {len(widths)} widths, {list(widths)}."
+            )
+        return {space.index: int(width) for space, width in zip(free, widths, strict=True)}
+
+    def notes(self, what: str) -> tuple[str, ...]:
+        """Why each frozen layer is left alone ("not narrowed", …); the network's own outputs need no reason."""
+        frozen = [space for space in self.spaces.values() if space.frozen and "outputs" not in space.frozen]
+        return tuple(f"{space.path}: {what}, because {space.frozen}." for space in frozen)
 
     def readers(self, space: int) -> list[Call]:
         """Calls that read these neurons."""

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from understudy.torch.batches import Sample
+from understudy.torch.edit import tensors_in
 
 RESAMPLES = 500
 """Bootstrap resamples: their 2.5 % and 97.5 % quantiles are stable to a few per cent of the interval."""
@@ -34,7 +35,7 @@ class Change:
 
     - `relative`: root mean square of the difference over that of the outputs before.
     - `agreement`: share of inputs with the same largest output; None if there is one output only.
-    - `accuracy_before`, `accuracy_after`: share of inputs whose label has the largest output; None without class labels.
+    - `accuracy_before`, `accuracy_after`: share of inputs whose label has the largest output; None without labels.
     - `inputs`: `"held-out"` or `"synthetic"`; `count`: how many.
     """
 
@@ -86,15 +87,9 @@ def outputs_of(model: nn.Module, sample: Sample) -> torch.Tensor:
     with torch.no_grad():
         for batch in sample.batches():
             result = model(batch)
-            result = result if isinstance(result, torch.Tensor) else next(iter(_leaves(result)))
+            result = result if isinstance(result, torch.Tensor) else tensors_in(result)[0]
             parts.append(result.to("cpu", torch.float64))
     return torch.cat(parts)
-
-
-def _leaves(tree: Any) -> list[torch.Tensor]:
-    from torch.utils import _pytree as pytree
-
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
 def change(before: nn.Module, after: nn.Module, sample: Sample, kind: str = "held-out") -> Change:

@@ -1,8 +1,9 @@
 """`merge`: remove neurons that others already compute, exactly, and bound the change of outputs from the weights.
 
-Let neuron j read α (w, b) where neuron i reads (w, b), with α > 0. If all that happens to them before they are read is positively homogeneous (ReLU,
-pooling, sums), then h_j = α h_i for every input, and neuron j can go if the layers that read them add α times its weights to those of i. With other
-activations this needs α = 1. A BatchNorm between is part of (w, b). Neurons that nothing reads, and constant ones, go too.
+Let neuron j have the weights α (w, b) where neuron i has (w, b), with α > 0. If all that happens to them before they
+are read is positively homogeneous (ReLU, pooling, sums), then h_j = α h_i for every input. Neuron j can then go, and
+the layers that read it add α times its weights to those of i. With other activations this needs α = 1. A BatchNorm
+between is part of (w, b). Neurons that nothing reads, and constant ones, go too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import nn
 
 from understudy.rays import aligned_groups
 from understudy.torch.bounds import output_bound
-from understudy.torch.edit import cut, get_tensor, set_tensor
+from understudy.torch.edit import cut, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
@@ -34,7 +35,8 @@ class MergeReport(CompressionReport):
 
     - `groups`: path → groups of neurons (old indices) that became one.
     - `silent`: path → neurons removed because nothing reads them or they are constant.
-    - `bound`: ‖f_before(x) - f_after(x)‖ ≤ bound · max(‖x‖, 1) for every x, from the weights; None where the network is not a chain.
+    - `bound`: ‖f_before(x) - f_after(x)‖ ≤ bound · max(‖x‖, 1) for every x, from the weights; None where the network
+      is not a chain.
     """
 
     groups: dict[str, list[list[int]]] | None = None
@@ -61,8 +63,8 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     **Arguments**
 
     - `model`: as for `compress`.
-    - `data`: inputs on which the change is measured, and on which neurons that are constant are found (they are then removed too, which keeps the
-      outputs on such inputs only). Without data the change is measured on standard normal inputs.
+    - `data`: inputs on which the change is measured. Neurons that are constant on them are removed too, which keeps the
+      outputs on such inputs only. Without data the change is measured on standard normal inputs.
     - `tolerance`: distance of the unit vectors of two neurons' weights up to which they are one.
     - `example`: a few inputs, needed without data where the first layer is a convolution.
 
@@ -98,13 +100,12 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     report = MergeReport(
         layers, cost(original, inputs), cost(small, inputs),
         change(original, small, sample, "given" if data is not None else "synthetic"),
-        tuple(f"{s.path}: not merged, because {s.frozen}." for s in graph.spaces.values() if s.frozen and "outputs" not in s.frozen),
-        {path: found for path, found in groups.items() if found}, {path: found for path, found in silent.items() if found},
+        graph.notes("not merged"),
+        {path: found for path, found in groups.items() if found},
+        {path: found for path, found in silent.items() if found},
         output_bound(original, graph, steps, small) if exact else None,
     )  # fmt: skip
-    for module, like in zip(small.modules(), model.modules(), strict=False):
-        module.training = like.training
-    return Compressed(small, report, inputs)
+    return Compressed(same_modes(small, model), report, inputs)
 
 
 def _keep(model: nn.Module, graph: Graph, space: Space, names: dict[int, list[int]], kept: list[int]) -> None:
@@ -119,7 +120,10 @@ def _keep(model: nn.Module, graph: Graph, space: Space, names: dict[int, list[in
 def _groups(
     model: nn.Module, graph: Graph, space: Space, tolerance: float
 ) -> tuple[list[list[int]], list[list[float]], float]:
-    """Groups with the leader first, each member's factor, and the largest distance ‖row_j - α row_leader‖ weighted by what reads it."""
+    """Groups with the leader first, the factors of their members, and the sum of distances ‖row_j - α row_leader‖.
+
+    Each distance is weighted by the norm of the weights that read the neuron.
+    """
     pieces = pieces_of(model, graph, space)
     alone = [[i] for i in range(space.size)], [[1.0]] * space.size, 0.0
     if pieces is None:
@@ -198,7 +202,8 @@ def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor |
 def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[float | None]:
     """The value of each neuron that never changes: with zero weights, or on the inputs given; None for the others.
 
-    A value other than zero needs readers with a bias (or a BatchNorm after them) and without padding, for a constant ends at the border.
+    A value other than zero needs readers with a bias (or a BatchNorm after them) and without padding, because a
+    constant ends at the border.
     """
     pieces = pieces_of(model, graph, space)
     if pieces is None and inputs is None:

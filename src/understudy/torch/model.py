@@ -16,7 +16,7 @@ from understudy.torch.trace import trace
 
 UNSHAPED = (nn.parameter.UninitializedParameter, nn.parameter.UninitializedBuffer)
 EXAMPLES = 3
-"""Inputs in an example: more than one, so that the batch is not mistaken for another axis; few, so that tracing is fast."""
+"""Inputs in an example: more than one, so that the batch is not mistaken for another axis; few, for speed."""
 
 
 def check_model(model: Any) -> nn.Module:
@@ -65,7 +65,8 @@ def find_example(model: nn.Module, data: Any, example: Any) -> tuple[torch.Tenso
         device, dtype = home(model)
         return (torch.randn(EXAMPLES, first.in_features, generator=torch.Generator().manual_seed(0)).to(device, dtype),)
     raise ValueError(
-        "Without data the shape of an input is not known. Give example=, a tensor with a few inputs, such as torch.randn(3, 3, 32, 32)."
+        "Without data the shape of an input is not known. Give example=, a tensor with a few inputs, such as "
+        "torch.randn(3, 3, 32, 32)."
     )
 
 

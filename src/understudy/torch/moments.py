@@ -1,7 +1,8 @@
 """Second moments of what layers read and make, streamed over data: all that selection and refitting need.
 
-For one Linear or Conv call let h be the numbers that one output reads (for a convolution: a patch) with a constant 1 at the end, and t the
-outputs of the same call in the original network. Kept are G = Σ h hᵀ, C = Σ h tᵀ and Σ t tᵀ, in float64, one pass for all calls.
+For one Linear or Conv call let h be the numbers that one output reads (for a convolution: a patch) with a constant 1 at
+the end, and t the outputs of the same call in the original network. Kept are G = Σ h hᵀ, C = Σ h tᵀ and Σ t², in
+float64, in one pass for all calls.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from understudy.torch.edit import get_tensor
 from understudy.torch.graph import Call
 
 ROWS_PER_FEATURE = 30
-"""Rows (patches) per number read that a convolution's moments are taken over: more change them by a few per cent only."""
+"""Rows (patches) per number read, over which a convolution's moments are taken: more change them by a few per cent."""
 
 MIRROR = 512
 """Rows of G that are mirrored at a time."""
@@ -88,7 +89,7 @@ class Seen(Exception):
 
 
 class Tap(TorchFunctionMode):
-    """Hand inputs and outputs of the calls with these weights (id → key) to `take`, and end the forward pass after the last of them."""
+    """Hand inputs and outputs of the calls with these weights (id → key) to `take`; end the pass after the last one."""
 
     def __init__(self, weights: Mapping[int, str], take: Callable[[str, Any, torch.Tensor], None]) -> None:
         super().__init__()
@@ -130,7 +131,9 @@ def features(call: Call, x: torch.Tensor, size: Sequence[int], positions: torch.
     if call.kind == "conv1d":
         x, size = x.unsqueeze(-2), (1, *size)
         padding, stride, dilation = (0, *padding), (1, *stride), (1, *dilation)  # type: ignore[assignment]
-    patches = nn.functional.unfold(x, tuple(size), dilation=dilation, padding=padding, stride=stride)  # type: ignore[arg-type]
+    kernel: Any = tuple(size)
+    geometry: dict[str, Any] = {"dilation": dilation, "padding": padding, "stride": stride}
+    patches = nn.functional.unfold(x, kernel, **geometry)
     if positions is not None:
         patches = patches[:, :, positions]
     return patches.transpose(1, 2).flatten(0, 1)

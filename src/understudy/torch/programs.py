@@ -1,7 +1,8 @@
 """Read programs of `torch.export` (.pt2) from anyone: checked before PyTorch's own reader sees them.
 
-`torch.export.load` unpickles parts of the archive and evaluates expressions in it. So the archive is searched first: only plain tensors, operators
-of PyTorch's own `aten` set, plain names and arithmetic of sizes pass; pickles are read with `weights_only` in force.
+`torch.export.load` unpickles parts of the archive and evaluates expressions in it. The archive is therefore searched
+first: only plain tensors, operators of PyTorch's own `aten` set, plain names and arithmetic of sizes pass. Pickles are
+read with `weights_only`.
 """
 
 from __future__ import annotations

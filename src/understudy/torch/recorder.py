@@ -11,18 +11,13 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
+from understudy.torch.edit import tensors_in
 from understudy.torch.graph import Call, Graph, Layout, Slot, Space
 from understudy.torch.rules import ELEMENTWISE, LAYERS, POINTWISE, POOLING, READS_VALUES, plain_name
 
 Value = tuple[int, Layout]
 """The axis of a tensor that is indexed by neurons, and its layout."""
-
-
-def tensors_in(tree: Any) -> list[torch.Tensor]:
-    """All tensors in nested tuples, lists and dicts."""
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
 class Recorder(TorchFunctionMode):

@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from understudy.rays import aligned_groups, groups_of_cosines
 from understudy.torch.batches import stream
+from understudy.torch.edit import get_tensor, tensors_in
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.moments import Moments, collect
@@ -35,8 +36,10 @@ class LayerReport:
 
     - `path`, `neurons`: where, and how many.
     - `dead`: neurons that are zero on all inputs; `constant`: those with one other value on all inputs.
-    - `copies`: groups of neurons that are proportional (or equal) for every input, by their weights; `rays`: those that are proportional on the data.
-    - `rank`: directions that carry more than 1e-6 of the largest singular value of the activations; `effective_rank`: (Σ s²)² / Σ s⁴.
+    - `copies`: groups of neurons that are proportional (or equal) for every input, by their weights; `rays`: those that
+      are proportional on the data.
+    - `rank`: directions that carry more than 1e-6 of the largest singular value s of the activations;
+      `effective_rank`: (Σ s²)² / Σ s⁴.
     - `free_width`: fewest neurons with the same outputs on these inputs, after a refit of what follows.
     - `curve`: entry k - 1 is the error with k neurons and a refit, as a share of the scatter of what follows.
     - `sensitivity`: relative change of the model's outputs per relative change of what follows this layer.
@@ -112,9 +115,10 @@ class Report:
 
     def _words(self) -> list[str]:
         return [
-            f"{self.inputs:,} inputs. copies, rays: neurons beyond the first that are proportional for every input, on these inputs. rank, eff.: of the "
-            f"activations. free, {self.error:.0%}: width with the same outputs here, and with that error, after a refit. sens.: relative change of outputs "
-            "per relative change of what follows the layer.",
+            f"{self.inputs:,} inputs. copies, rays: neurons beyond the first that are proportional for every input, on "
+            f"these inputs. rank, eff.: of the activations. free, {self.error:.0%}: width with the same outputs here, "
+            "and with that error, after a refit. sens.: relative change of outputs per relative change of what follows the "
+            "layer.",
             *self.notes,
         ]
 
@@ -175,12 +179,7 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
         for space in free:
             layers.append(_layer(ready, graph, space, moments, extremes, first))
             bar.tick()
-    notes = tuple(
-        f"{s.path}: not examined, because {s.frozen}."
-        for s in graph.spaces.values()
-        if s.frozen and "outputs" not in s.frozen
-    )
-    return Report(tuple(layers), count, notes, error)
+    return Report(tuple(layers), count, graph.notes("not examined"), error)
 
 
 def _length(data: Any) -> int:
@@ -231,7 +230,8 @@ def _layer(
     curve = error_curve(graph, space, moments)
     return LayerReport(
         space.path, space.size, tuple(dead.nonzero().flatten().tolist()), tuple(still.nonzero().flatten().tolist()),
-        tuple(_copies(model, graph, space)), tuple(g for g in groups_of_cosines(cosines, 1 - 5e-11, alive) if len(g) > 1),
+        tuple(_copies(model, graph, space)),
+        tuple(g for g in groups_of_cosines(cosines, 1 - 5e-11, alive) if len(g) > 1),
         rank_of(gram), float(gram.trace() ** 2 / gram.square().sum().clamp(min=1e-300)),
         next(k for k, e in enumerate(curve, start=1) if e <= EXACT * space.size), tuple(curve),
         sensitivity(model, graph.readers(space.index), inputs),
@@ -281,18 +281,10 @@ class _Disturb(TorchFunctionMode):
 
 
 def sensitivity(model: nn.Module, calls: list[Call], inputs: torch.Tensor) -> float:
-    """Relative change of the outputs when what these calls compute is disturbed, over the relative size of the disturbance."""
-    from understudy.torch.edit import get_tensor
-
+    """Relative change of the outputs over the relative size of a disturbance of what these calls compute."""
     with torch.no_grad():
         before = model(inputs)
         with _Disturb({id(get_tensor(model, call.weight)) for call in calls}):
             after = model(inputs)
-    one, other = (next(t for t in _flat(v)) for v in (before, after))
+    one, other = tensors_in(before)[0], tensors_in(after)[0]
     return float((one - other).norm() / one.norm().clamp(min=1e-30)) / NOISE
-
-
-def _flat(tree: Any) -> list[torch.Tensor]:
-    from torch.utils import _pytree as pytree
-
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]

@@ -58,8 +58,8 @@ class CompressionReport:
         c = self.change
         low, high = c.relative_interval
         words = [
-            f"Outputs changed by {c.relative:.2g} relative (root mean square; 95 % interval {low:.2g} to {high:.2g}) on "
-            f"{c.count} {c.inputs} inputs"
+            f"Outputs changed by {c.relative:.2g} relative (root mean square; 95 % interval {low:.2g} to {high:.2g}) "
+            f"on {c.count} {c.inputs} inputs"
             + (f"; the same class for {c.agreement:.1%}." if c.agreement is not None else ".")
         ]
         if c.inputs == "synthetic":

@@ -105,7 +105,7 @@ HOMOGENEOUS = (
     | set(POOLING) - {"interpolate", "upsample"}
     | set(["relu", "leaky_relu", "mean", "sum", "amax", "batch_norm", "aten.batch_norm"])
 )
-"""f(αx) = α f(x) for α > 0, neuron by neuron. A BatchNorm counts as part of the layer before it, or is compared on its own."""
+"""f(αx) = α f(x) for α > 0, neuron by neuron. A BatchNorm is part of the layer before it, or is compared on its own."""
 
 ONE_TO_ONE = POINTWISE | {
     "sum",
@@ -121,7 +121,8 @@ ONE_TO_ONE = POINTWISE | {
 """Equal neurons give equal results."""
 
 LIPSCHITZ = HARMLESS | {
-    "relu", "tanh", "abs", "batch_norm", "aten.batch_norm", "adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_max_pool2d", "mean", "amax"
+    "relu", "tanh", "abs", "batch_norm", "aten.batch_norm", "adaptive_avg_pool2d", "adaptive_avg_pool1d",
+    "adaptive_max_pool2d", "mean", "amax"
 }  # fmt: skip
 """Lipschitz constant 1, and zero at zero. Pooling windows may overlap elsewhere, so other pools are not here."""
 

@@ -4,8 +4,8 @@ The error of a layer that reads the features of a set K of neurons, with its wei
 
     E(K) = Σ t² - C_Kᵀ (G_KK)⁻¹ C_K.
 
-With P = (G_KK)⁻¹ and W = P C_K, leaving out the block b of one neuron raises it by tr W_bᵀ (P_bb)⁻¹ W_b. Backward elimination
-leaves out the cheapest neuron, updates P and W, and repeats (Reeves 1999).
+With P = (G_KK)⁻¹ and W = P C_K, leaving out the block b of one neuron raises it by tr W_bᵀ (P_bb)⁻¹ W_b. Backward
+elimination leaves out the cheapest neuron, updates P and W, and repeats (Reeves 1999).
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ RIDGE = 1e-3
 """Ridge of the elimination, for features of unit size: small samples would otherwise decide by noise."""
 
 EXACT_RIDGE, EXACT = 1e-10, 1e-8
-"""Neurons whose removal costs at most the share EXACT of the readers' scatter leave first, with a ridge that lets copies cost nothing."""
+"""Neurons whose removal costs at most the share EXACT of the readers' scatter leave first, with a ridge that lets
+copies cost nothing."""
 
 ONE_BY_ONE = 600
-"""Features up to which neurons leave one by one. Above, a 24th of the rest leaves at a time, if it can without two that could replace each other:"""
+"""Features up to which neurons leave one by one. Above, up to a 24th of the rest leaves at a time."""
 
 RELATED = 0.1
-"""the largest squared partial correlation, P_ij² / (P_ii P_jj), of two neurons that leave together."""
+"""The largest squared partial correlation, P_ij² / (P_ii P_jj), of two neurons that leave together. Neurons that are
+more related could replace each other: of these only one leaves."""
 
 
 @dataclass
@@ -58,9 +60,10 @@ def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, s
 def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[list[int], list[float]]:
     """Neurons in the order in which they leave, and the error after each: a share of the readers' scatter, summed.
 
-    All but `least` leave: those that cost nothing first, then one by one (many at a time where there are many features).
+    All but `least` leave: those that cost nothing first, then one by one (many at a time if there are many features).
 
-    >>> copies = make_reader(torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 1, dtype=torch.float64), torch.arange(2), 1.0)
+    >>> ones = torch.ones(2, 2, dtype=torch.float64)
+    >>> copies = make_reader(ones, ones[:, :1], torch.arange(2), 1.0)
     >>> len(eliminate([copies], 2)[0])
     1
     """
@@ -92,7 +95,7 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
 
 
 def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
-    """The `width` neurons that QR with pivots of their activations takes first: each the one farthest from the span so far.
+    """The `width` neurons that QR with pivots takes first: each is the one farthest from the span of those before.
 
     The activations are those that the readers see, without what the constant explains. For convolutions all places of
     a patch count. What the readers compute from the neurons plays no role, unlike in `eliminate`.
@@ -138,7 +141,7 @@ def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: i
 
 
 def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
-    """Neurons whose features are combinations of others for every reader, by a Cholesky factorisation with pivots; they cost nothing."""
+    """Neurons whose features are combinations of others for every reader, by a Cholesky factorisation with pivots."""
     from scipy.linalg.lapack import dpstrf
 
     gone = torch.ones(neurons, dtype=torch.bool)
@@ -150,7 +153,7 @@ def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
 
 
 class _State:
-    """Inverse and weights of one reader on the neurons that are left. Features that left have zeros until they are dropped."""
+    """Inverse and weights of one reader on the neurons that are left. Features that left are zero until dropped."""
 
     def __init__(self, reader: Reader, neurons: int, alive: torch.Tensor, ridge: float) -> None:
         self.neurons, self.scale = neurons, reader.scale

@@ -163,7 +163,7 @@ def _refit(
 
 
 def error_curves(model: nn.Module, graph: Graph, halves: Halves) -> dict[int, list[float]]:
-    """For each free space the error without training when k = 1, 2, … of its neurons stay, all other layers being whole."""
+    """For each free space the error without training when k = 1, 2, … of its neurons stay, and all other neurons."""
     curves = {}
     for space in graph.free:
         readers = graph.readers(space.index)

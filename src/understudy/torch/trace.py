@@ -1,8 +1,9 @@
 """Find the spaces of neurons of a network by recording one forward pass.
 
-Every PyTorch function that the model's own code calls is seen with its tensors (a `TorchFunctionMode`), so any Python in `forward` is allowed.
-Functions that treat neurons one by one carry a space along; those not known here freeze the spaces they read. No rule is trusted blindly:
-`understudy.torch.edit.check_spaces` removes a neuron of every space on trial and compares outputs.
+Every PyTorch function that the model's own code calls is seen with its tensors (a `TorchFunctionMode`), so any Python
+in `forward` is allowed. Functions that treat neurons one by one carry a space along. Functions that are not known here
+freeze the spaces they read. No rule is trusted blindly: `understudy.torch.edit.check_spaces` removes a neuron of every
+space on trial and compares outputs.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from understudy.torch.edit import tensors_in
 from understudy.torch.graph import Call, Graph, Layout, Slot
-from understudy.torch.recorder import Recorder, Value, tensors_in
+from understudy.torch.recorder import Recorder, Value
 from understudy.torch.rules import ELEMENTWISE, LAYERS, reshaped_axis
 
 
@@ -72,7 +74,10 @@ def layer_call(
         for v in (stride, padding, dilation)
     ]
     rec.calls.append(
-        Call(kind, name.rpartition(".")[0], name, bias_name, known[1] if known else None, made, tuple(x.shape), tuple(result.shape), *tuples)
+        Call(
+            kind, name.rpartition(".")[0], name, bias_name, known[1] if known else None, made,
+            tuple(x.shape), tuple(result.shape), *tuples,
+        )
     )  # fmt: skip
     rec.made_by[id(result)] = len(rec.calls) - 1
     return axis, made
@@ -92,7 +97,17 @@ def grouped_call(
     return None
 
 
-def batch_norm(rec: Recorder, result: torch.Tensor, x: Any, mean: Any, variance: Any, weight: Any = None, bias: Any = None, *_: Any, **__: Any) -> Value | None:  # fmt: skip
+def batch_norm(
+    rec: Recorder,
+    result: torch.Tensor,
+    x: Any,
+    mean: Any,
+    variance: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *_: Any,
+    **__: Any,
+) -> Value | None:
     """Carried along: its parameters are indexed by the same neurons."""
     value = rec.values.get(id(x))
     if value is None:
@@ -113,7 +128,17 @@ def batch_norm(rec: Recorder, result: torch.Tensor, x: Any, mean: Any, variance:
     return value
 
 
-def aten_batch_norm(rec: Recorder, result: torch.Tensor, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *_: Any, **__: Any) -> Value | None:  # fmt: skip
+def aten_batch_norm(
+    rec: Recorder,
+    result: torch.Tensor,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    *_: Any,
+    **__: Any,
+) -> Value | None:
     """The same function with the order of arguments of exported programs."""
     return batch_norm(rec, result, x, mean, variance, weight, bias)
 
