@@ -173,46 +173,40 @@ MARKS = {"no data": ":", "300": "--", "Taylor": "--", "FPGM": ":"}
 
 
 def draw(everything: dict[str, Cells], stem: Path) -> Path:
-    """Above: accuracy against width without fine-tuning; below: at ¼ of the width against epochs of fine-tuning."""
+    """Accuracy against width without fine-tuning; below, where all rows are measured, against epochs at ¼ of the width."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(
-        2, len(everything), figsize=(4 * len(everything), 6.5), squeeze=False, layout="constrained"
-    )
-    for column, (kind, cells) in enumerate(everything.items()):
-        above, below = axes[:, column]
+    tuned = {kind for kind, cells in everything.items() if all(cells.accuracies(row, 4, 6) for row in cells.rows)}
+    rows = 2 if tuned else 1
+    size = (4 * len(everything), 3.2 * rows + 0.7)
+    figure, axes = plt.subplots(rows, len(everything), figsize=size, squeeze=False, layout="constrained")
+    for axis, (kind, cells) in zip(axes[0], everything.items(), strict=True):
         for row in cells.rows:
-            style = {
-                "color": next(c for start, c in COLOURS.items() if row.startswith(start)),
-                "linestyle": next((m for part, m in MARKS.items() if part in row), "-"),
-                "marker": ".",
-                "label": row,
-            }
             if row not in ("from scratch", "distillation"):
-                _line(above, [(1 / part, cells.accuracies(row, part, 0)) for part in PARTS], style)
-            _line(below, [(e, cells.accuracies(row, 4, e)) for e in (0, 1, 3, 6)], style)
-        if cells.base():
-            above.axhline(100 * statistics.mean(cells.base()), color="0.8", zorder=0)
-            below.axhline(100 * statistics.mean(cells.base()), color="0.8", zorder=0)
-        above.set(
-            title=TITLES[kind], xscale="log", xticks=[1 / 8, 1 / 4, 1 / 2], xlabel="share of the widths, no fine-tuning"
-        )
-        above.set_xticks([1 / 8, 1 / 4, 1 / 2], ["⅛", "¼", "½"])
-        above.minorticks_off()
-        below.set(xlabel="epochs of fine-tuning at ¼ of the widths")
+                _line(axis, [(1 / part, cells.accuracies(row, part, 0)) for part in PARTS], row, cells)
+        axis.set(title=TITLES[kind], xscale="log", xlim=(0.11, 0.57), xlabel="share of the widths, no fine-tuning")
+        axis.set_xticks([1 / 8, 1 / 4, 1 / 2], ["⅛", "¼", "½"])
+        axis.minorticks_off()
+    for axis, (kind, cells) in zip(axes[1] if tuned else (), everything.items(), strict=False):
+        for row in cells.rows if kind in tuned else ():
+            _line(axis, [(e, cells.accuracies(row, 4, e)) for e in (0, 1, 3, 6)], row, cells)
+        axis.set(xlabel="epochs of fine-tuning at ¼ of the widths", visible=kind in tuned)
     for axis in axes[:, 0]:
         axis.set_ylabel("test accuracy, %")
-    figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(*axes[-1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     for suffix in (".png", ".svg"):
         figure.savefig(stem.with_suffix(suffix), dpi=150)
     plt.close(figure)
     return stem.with_suffix(".png")
 
 
-def _line(axis: Any, points: list[tuple[float, list[float]]], style: dict[str, Any]) -> None:
+def _line(axis: Any, points: list[tuple[float, list[float]]], row: str, cells: Cells) -> None:
     known = [(x, 100 * statistics.mean(values)) for x, values in points if values]
+    axis.axhline(100 * statistics.mean(cells.base() or [0.0]), color="0.8", zorder=0)
     if known:
-        axis.plot(*zip(*known, strict=True), **style)
+        colour = next(c for start, c in COLOURS.items() if row.startswith(start))
+        dash = next((mark for part, mark in MARKS.items() if part in row), "-")
+        axis.plot(*zip(*known, strict=True), color=colour, linestyle=dash, marker=".", label=row)

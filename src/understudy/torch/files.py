@@ -28,7 +28,7 @@ class BadFileError(ValueError):
 
 
 def save(model: nn.Module, path: str | Path, *, example: Any = None) -> Path:
-    """Write a model; the ending decides: .pt, .pth, .safetensors (state_dict), .pt2, .onnx (program, needs `example`)."""
+    """Write a model; the ending decides: .pt, .pth, .safetensors (state_dict), .pt2, .onnx (needs `example` inputs)."""
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix in (".pt", ".pth", ".bin"):

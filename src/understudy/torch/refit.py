@@ -1,8 +1,8 @@
 """Refit what follows: the weights of a layer that reads fewer neurons, by least squares with a ridge.
 
 The refit minimises Σ ‖t - V h‖² + λ Σ_j G_jj ‖V_j - W_j‖², where W are the layer's own weights on the neurons that
-stay. With a large λ nothing changes; with a small one only the outputs on the data count. λ is the one with the smallest
-error on inputs that the fit has not seen.
+stay. With a large λ nothing changes; with a small one only the outputs on the data count. λ is the one with the
+smallest error on inputs that the fit has not seen.
 """
 
 from __future__ import annotations

@@ -117,8 +117,8 @@ class Report:
         return [
             f"{self.inputs:,} inputs. copies, rays: neurons beyond the first that are proportional for every input, on "
             f"these inputs. rank, eff.: of the activations. free, {self.error:.0%}: width with the same outputs here, "
-            "and with that error, after a refit. sens.: relative change of outputs per relative change of what follows the "
-            "layer.",
+            "and with that error, after a refit. sens.: relative change of outputs per relative change of what follows "
+            "the layer.",
             *self.notes,
         ]
 
