@@ -55,6 +55,20 @@ def test_grids_in_one_directory_have_figures_of_their_own(stored):
     assert len(list(stored.directory.glob("sweep-*.png"))) == 2
 
 
+def test_biases_are_an_axis(stored):
+    """Both cells are stored: the one with biases is made here, without computing anything."""
+    from understudy.commands.sweep import make_cells
+
+    axes = {"activation": ["erf"], "teacher": [3], "student": [2], "dim": ["k+1"], "bias": ["none", "trained"]}
+    plain, biased = make_cells(axes, [0], 1e-6)
+    assert plain == Fit(3, 2)
+    assert biased == Fit(3, 2, bias="trained")
+    assert biased.task().size == plain.task().size + 3
+    done = run("sweep", "--bias", "maybe", "--out", stored.directory)
+    assert done.exit_code == 2
+    assert "--bias is 'none' or 'trained'" in done.output
+
+
 @pytest.mark.thorough
 def test_more_seeds_are_added_and_fit_reuses_them(stored):
     assert "2 seeds computed, 2 stored before" in sweep(stored, 4, "--workers", 1).output

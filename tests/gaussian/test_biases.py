@@ -37,7 +37,10 @@ def check_entry(pair, points, result, name, term):
         distance = float(abs(mpf(float(ours[k])) - e))
         assert distance <= error[k] + floor, where
         tail = size[k] < 1e-10  # there the rounding of exponents counts as well
-        assert error[k] <= (1e-12 if tail else 1e-13 if pair in CLOSED else 1e-10) * size[k] + 1e-290, where
+        allowed = (1e-12 if tail else 1e-13) * size[k] + 1e-290
+        if pair not in CLOSED:  # quadrature states at least 1e-19 of the functions' size, which is below 1000 here
+            allowed = 1e-10 * size[k] + 1e-16
+        assert error[k] <= allowed, where
         if pair in CLOSED:
             assert distance <= 1e-13 * size[k] + floor, where
         if name == "value" and pair in CLOSED and not polynomial:

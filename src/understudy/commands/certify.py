@@ -63,8 +63,9 @@ def certify(
 
     The exit code is 1 if a proof was asked for and none was found.
 
-    Examples: `understudy certify point.json --teacher 8 --proof --out proof.json`,
-    `understudy certify network.npz --data table.csv --activation tanh --follow`
+    On your data: `understudy certify network.npz --data table.csv --activation tanh --follow`
+
+    Example: `understudy certify point.json --teacher 8 --proof --out proof.json`
     """
     begun = time.perf_counter()
     if out is not None and not proof:

@@ -105,8 +105,9 @@ def fit(
 ) -> None:
     """Follow gradient flow from many seeds to critical points, certify each, and show what every neuron became.
 
-    Examples: `understudy fit --teacher 8 --student 4 --seeds 20 --out results`,
-    `understudy fit --data table.csv --student 8 --activation tanh`
+    On your data: `understudy fit --data table.csv --student 8 --activation tanh`
+
+    Example: `understudy fit --activation erf --teacher 8 --student 4 --seeds 20 --out results`
     """
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)

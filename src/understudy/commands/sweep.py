@@ -27,6 +27,7 @@ def sweep(
     dim: Annotated[str, typer.Option(help="Input dimensions, or k+1 (the default), k+2, ….")] = "k+1",
     seeds: Annotated[str, typer.Option(help="Seeds of every cell: 20, or 0,3,7, or 5-9.")] = "20",
     outgoing: Annotated[str, typer.Option(help="trained, fixed, or both separated by a comma.")] = "trained",
+    bias: Annotated[str, typer.Option(help="none, trained, or both separated by a comma.")] = "none",
     init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
     init_std: Annotated[
         str | None, typer.Option(help="Standard deviations of the initial weights.", show_default="0.1")
@@ -50,11 +51,12 @@ def sweep(
     begun = time.perf_counter()
     numbers = parse_seeds(seeds)
     axes: dict[str, list[Any]] = {
-        "activation": activation.split(","),
+        "activation": [_activation(name) for name in activation.split(",")],
         "teacher": parse_numbers(teacher, "--teacher"),
         "student": parse_numbers(student, "--student"),
         "dim": dim.split(","),
         "outgoing": outgoing.split(","),
+        "bias": bias.split(","),
         "init": init.split(","),
         "init_std": [None] if init_std is None else parse_list(init_std, "--init-std", "0.1 or 0.1,1"),
     }
@@ -73,6 +75,15 @@ def sweep(
     if rows:
         _draw(rows, cells, out, json_)
     _complain(found, limit)
+
+
+def _activation(text: str) -> str:
+    from understudy.commands.describing import read_activation
+
+    try:
+        return read_activation(text)
+    except ValueError as error:
+        fail(str(error))
 
 
 def make_cells(axes: dict[str, list[Any]], seeds: list[int], tolerance: float) -> list[Fit]:
@@ -164,7 +175,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
         table = new_table()
         for name in ("activation", "k", "n", "d"):
             table.add_column(name, justify="left" if name == "activation" else "right", overflow="fold")
-        varied = [name for name in ("outgoing", "init", "init_std") if len({row[name] for row in rows}) > 1]
+        varied = [name for name in ("outgoing", "bias", "init", "init_std") if len({row[name] for row in rows}) > 1]
         if varied:
             table.add_column(", ".join(name.replace("_", " ") for name in varied), overflow="fold")
         table.add_column("where the runs end", overflow="fold")
@@ -179,7 +190,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
                 str(row["teacher"]),
                 str(row["student"]),
                 str(row["dim"]),
-                *([", ".join(str(row[name]) for name in varied if row[name] is not None)] if varied else []),
+                *([", ".join(_word(row, name) for name in varied if _word(row, name))] if varied else []),
                 ends + (f"\n{more} more kinds" if more > 0 else ""),
                 "not a number" if row["best_loss"] is None else f"{row['best_loss']:.9f}",
                 f"≤ {row['largest_gradient_norm']:.0e}",
@@ -187,6 +198,13 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
         show_table(console, table)
     cells = f"{len(rows)} cell{'s' * (len(rows) != 1)} in {seconds:.1f} s"
     console.print(f"{cells}: {found.computed} seeds computed, {found.reused} stored before.", highlight=False)
+
+
+def _word(row: dict[str, Any], name: str) -> str:
+    """What a cell has of something in which cells differ."""
+    if name == "bias":
+        return "biases" if row["bias"] else "no biases"
+    return "" if row[name] is None else str(row[name])
 
 
 def _draw(rows: list[dict[str, Any]], cells: list[Fit], out: Path, quiet: bool) -> None:

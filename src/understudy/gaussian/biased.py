@@ -42,23 +42,19 @@ def erf_partials(c: Covariance, means: Means, nodes: int = bivariate.QUICK) -> t
     m1, m2 = means
     a, b, q12 = 1 + c.q11, 1 + c.q22, c.q12
     gap = 1 + c.q11 + c.q22 + jnp.maximum(c.determinant, 0.0)  # (1+q11)(1+q22) - q12², without cancellation
-    h, k = m1 / jnp.sqrt(a), m2 / jnp.sqrt(b)
-    sign = jnp.where(q12 < 0, -1.0, 1.0)
-    end = bivariate.hyperbolic(q12, jnp.sqrt(gap))
-    joint = 4 * bivariate.integrals(h, sign * k, end, jnp.zeros(h.shape, bool), nodes).zeroth
+    root_a, root_b, root = jnp.sqrt(a), jnp.sqrt(b), jnp.sqrt(gap)
+    h, k, length = m1 / root_a, m2 / root_b, root_a * root_b
+    cosine, sine = q12 / length, root / length
+    joint = 4 * _joint(h, k, cosine, sine, nodes)
     apart = _sign(h) * _sign(k)
-    # The density of (m1 + x, m2 + y) at 0 with unit noise, and the tilts (I + Q)^-1 m.
-    tilt1, tilt2 = (b * m1 - q12 * m2) / gap, (a * m2 - q12 * m1) / gap
-    along = tilt2 * jnp.sqrt(gap / a)
-    e11 = 2 / math.pi / jnp.sqrt(gap) * jnp.exp(-(h**2 + along**2) / 2)
-    base = {
-        (0, 0): apart + sign * joint,
-        (1, 1): e11,
-        (1, 0): 2 * density(h) / jnp.sqrt(a) * _sign(along),
-        (0, 1): 2 * density(k) / jnp.sqrt(b) * _sign(tilt1 * jnp.sqrt(gap / b)),
-    }
+    # The density of (m1 + x, m2 + y) at 0 with unit noise; t1, t2 are the tilts (I + Q)^-1 m.
+    along1, along2 = bivariate.across(h, k, cosine, sine)
+    e11 = 2 / math.pi / root * jnp.exp(-(h**2 + along1**2) / 2)
+    e10, e01 = 2 * density(h) / root_a * _sign(along1), 2 * density(k) / root_b * _sign(along2)
+    apart, joint, e11, e10, e01 = bivariate.keep(apart, joint, e11, e10, e01)
+    base = {(0, 0): apart + joint, (1, 1): e11, (1, 0): e10, (0, 1): e01}
     sizes = {key: jnp.abs(x) for key, x in base.items()}
-    sizes[0, 0] = jnp.abs(apart) + joint
+    sizes[0, 0] = jnp.abs(apart) + jnp.abs(joint)
     found = []
     for e, absolute in ((base, False), (sizes, True)):
         u1, u2, q = (jnp.abs(x) if absolute else x for x in (m1, m2, q12))
@@ -74,6 +70,15 @@ def erf_partials(c: Covariance, means: Means, nodes: int = bivariate.QUICK) -> t
         _differentiate(swapped, u2, q, b, s, 1.0)
         found.append(BiasedPartials.from_expectations(_swap(swapped)))
     return found[0], found[1]
+
+
+def _joint(h: Array, k: Array, cosine: Array, sine: Array, nodes: int) -> Array:
+    """∫_0^ρ φ2(h, k; t) dt, to rounding if `nodes` is `QUICK`, else relatively exact in the tails."""
+    if nodes == bivariate.QUICK:
+        return bivariate.joint(h, k, cosine, sine)
+    sign = jnp.where(cosine < 0, -1.0, 1.0)
+    end, beyond = bivariate.hyperbolic(cosine, sine), jnp.zeros(h.shape, bool)
+    return sign * bivariate.integrals(h, sign * k, end, beyond, nodes).zeroth
 
 
 def _sign(h: Array) -> Array:
@@ -92,26 +97,51 @@ def piecewise_linear_partials(
     (m1, m2), q12 = means, c.q12
     r1, r2, s = jnp.sqrt(c.q11), jnp.sqrt(c.q22), jnp.sqrt(jnp.maximum(c.determinant, 0.0))
     h, k = _threshold(m1, r1), _threshold(m2, r2)
-    quadrants = _quadrants(first, second, c, (m1, m2), (h, k), s, nodes)
     tails = nodes > bivariate.QUICK
-    forward = _at_kink(first, second, (m1, h, r1, c.q11), m2, q12, s, tails)
-    backward = _at_kink(second, first, (m2, k, r2, c.q22), m1, q12, s, tails)
+    forward, meeting = _at_kink(first, second, (m1, h, r1, c.q11), m2, q12, s, tails)
+    backward, _ = _at_kink(second, first, (m2, k, r2, c.q22), m1, q12, s, tails)
+    if tails:
+        quadrants = _quadrants(first, second, c, (m1, m2), (h, k), s, nodes)
+    else:
+        both = _slopes_together(first, second, (h, k), q12, s)
+        *kinks, both = bivariate.keep(*forward, *backward, both)
+        forward, backward, quadrants = kinks[:3], kinks[3:], ((None, both), (None, jnp.abs(both)))
+    forward = (*forward[:2], jnp.where(meeting, jnp.nan, forward[2]))
     lost = [(kink != 0) & (r == 0) & (m == 0) for kink, r, m in ((first.kink, r1, m1), (second.kink, r2, m2))]
     found = []
     for absolute, (value, both) in enumerate(quadrants):
-        e: _Expectations = {(0, 0): value, (1, 1): both}
+        e: _Expectations = {(1, 1): both}
         e[2, 0], e[2, 1], e[2, 2] = (jnp.abs(x) if absolute else x for x in forward)
         e[0, 2], e[1, 2], _ = (jnp.abs(x) if absolute else x for x in backward)
         u1, u2, q = (jnp.abs(x) if absolute else x for x in (m1, m2, q12))
         e = _from_kinks(e, c, u1, u2, q, 1.0 if absolute else -1.0)
+        e[0, 0] = u1 * e[1, 0] + c.q11 * e[2, 0] + q * e[1, 1] if value is None else value
         for order in (0, 1):
             e = {key: jnp.where(lost[order], jnp.nan, x) if key[order] > 0 else x for key, x in e.items()}
         found.append(BiasedPartials.from_expectations(e))
     return found[0], found[1]
 
 
+def _slopes_together(
+    first: PiecewiseLinear, second: PiecewiseLinear, at: Means, q12: Array, s: Array
+) -> Float[Array, "*shape"]:
+    """E_11: both slopes apart, and 4 kink1 kink2 times the covariance of the two steps."""
+    h, k = at
+    apart = mixed_slope(_sides(first), h) * mixed_slope(_sides(second), k)
+    weight = 4 * first.kink * second.kink
+    if not weight:
+        return apart
+    length = jnp.sqrt(q12**2 + s**2)
+    there = length > 0
+    safe = jnp.where(there, length, 1.0)
+    return apart + weight * bivariate.joint(h, k, q12 / safe, jnp.where(there, s / safe, 1.0))
+
+
 def _from_kinks(e: _Expectations, c: Covariance, m1: Array, m2: Array, q12: Array, sign: float) -> _Expectations:
-    """The other expectations: σ = (m + x)σ' gives E_10 and E_01, (m + x)σ'' = 0 those of higher order."""
+    """The other expectations: σ = (m + x)σ' gives E_10 and E_01, (m + x)σ'' = 0 those of higher order.
+
+    E_00 follows in the same way, up to cancellation in the tails; `_quadrants` computes it without.
+    """
     own1, own2 = jnp.where(c.q11 > 0, c.q11, 1.0), jnp.where(c.q22 > 0, c.q22, 1.0)
     e[1, 0] = m2 * e[1, 1] + q12 * e[2, 1] + c.q22 * e[1, 2]
     e[0, 1] = m1 * e[1, 1] + q12 * e[1, 2] + c.q11 * e[2, 1]
@@ -177,12 +207,15 @@ def _at_kink(
     q12: Array,
     s: Array,
     tails: bool,
-) -> tuple[Array, Array, Array]:
-    """E_20, E_21 and E_22, where σ1'' = 2 kink δ: expectations of σ2, σ2' and σ2'' given that σ1 is at its kink."""
+) -> tuple[tuple[Array, Array, Array], Array]:
+    """E_20, E_21 and E_22, where σ1'' = 2 kink δ: expectations of σ2, σ2' and σ2'' given that σ1 is at its kink.
+
+    Also whether both kinks lie at the same input for every input, so that E_22 does not exist.
+    """
     mean, h, norm, q11 = own
     zero = jnp.zeros_like(q12)
     if first.kink == 0:
-        return zero, zero, zero
+        return (zero, zero, zero), jnp.zeros(q12.shape, bool)
     safe = jnp.where(norm > 0, norm, 1.0)
     weight = 2 * first.kink * density(h) / safe
     mu, tau = mean2 - q12 / jnp.where(q11 > 0, q11, 1.0) * mean, s / safe
@@ -192,8 +225,8 @@ def _at_kink(
     smoothed = mixed((right, left), mu, tau, ratio, tails)
     slope = mixed_slope((right, left), ratio)
     mass = 2 * second.kink * density(ratio) / jnp.where(spread, tau, 1.0)
-    mass = jnp.where(spread | (mu != 0), mass, jnp.nan if second.kink else 0.0)
-    return weight * smoothed, weight * slope, jnp.where(weight == 0, 0.0, weight * mass)
+    meeting = ~spread & (mu == 0) & (weight != 0) & (second.kink != 0)
+    return (weight * smoothed, weight * slope, jnp.where(meeting, 0.0, weight * mass)), meeting
 
 
 def piecewise_linear_self_partials(

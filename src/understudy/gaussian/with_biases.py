@@ -89,13 +89,24 @@ def biased_partials(first: Activation, second: Activation, c: Covariance, means:
     while not closed_form and 2 * nodes <= FINEST:
         nodes *= 2
         coarse, (found, size) = found, _in_batches(first, second, c, means, nodes)
-        changes = [4 * jnp.abs(x - y) + _rounding(s) for x, y, s in zip(found, coarse, size, strict=True)]
+        floor = _CUT * _largest(first, c.q11, means[0]) * _largest(second, c.q22, means[1])
+        changes = [4 * jnp.abs(x - y) + 8 * _rounding(s) + floor for x, y, s in zip(found, coarse, size, strict=True)]
         error = BiasedPartials(*changes)
         now = np.asarray(error.value)
         if np.all(now <= 1e-13 * np.asarray(size.value)) or (before is not None and np.all(now > before / 4)):
             break
         before = now
     return with_unseen(Estimated(found, error, size), (first, second), norms, max(nodes, 1))
+
+
+_CUT = 1e-19
+"""An error that quadrature always states, relative to the size of the functions: far tails are not relatively exact."""
+
+
+def _largest(activation: Activation, q: Array, mean: Array) -> Array:
+    """The size of σ(mean + √q z) and its derivatives for z of order one."""
+    scale = 1 + jnp.abs(mean) + jnp.sqrt(q)
+    return scale**activation.growth * max(1.0, activation.steepness) ** 4
 
 
 _UNSEEN = 1e-12

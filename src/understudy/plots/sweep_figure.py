@@ -79,12 +79,13 @@ def group_by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, 
             "student": f"{row['student']} students",
             "dim": _dimension(row, rows),
             "outgoing": f"outgoing {row['outgoing']}",
+            "bias": "with biases" if row.get("bias") else "",
             "init": row["init"],
             "init_std": "" if row["init_std"] is None else f"std {row['init_std']:g}",
         }
         for row in rows
     ]
-    varying = [name for name in ("dim", "outgoing", "init", "init_std") if len({t[name] for t in titles}) > 1]
+    varying = [name for name in ("dim", "outgoing", "bias", "init", "init_std") if len({t[name] for t in titles}) > 1]
     columns: dict[str, list[dict[str, Any]]] = {}
     for row, words in zip(rows, titles, strict=True):
         first = f"{words['activation']}, {words['student']}"

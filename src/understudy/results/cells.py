@@ -13,7 +13,7 @@ from understudy.results.table import as_dataframe
 if TYPE_CHECKING:
     import pandas as pd
 
-AXES = ("activation", "teacher", "student", "dim", "outgoing", "init", "init_std")
+AXES = ("activation", "teacher", "student", "dim", "outgoing", "bias", "init", "init_std")
 """The settings in which the cells of a grid differ."""
 
 _HEADS = ("activation", "k", "n", "d", "where the runs end", "best loss", "|∇L|")

@@ -57,13 +57,24 @@ class _Terms(NamedTuple):
     partners: list[_Partners]
 
 
-def transform(task: "Population") -> Float[Array, "D T"]:
-    """T = ∂(p, m)/∂(w, c), shape (d + 1, d + 1), or (d + 1, d) if biases are not trained."""
+def transform(task: "Population") -> Float[Array, "D T"] | None:
+    """T = ∂(p, m)/∂(w, c), shape (d + 1, d + 1), or (d + 1, d) if biases are not trained; None for the identity."""
     d = task.dim
+    if task.root is None and task.mean is None and task.trains_bias:
+        return None
     root = jnp.eye(d) if task.root is None else task.root
     mean = jnp.zeros(d) if task.mean is None else task.mean
     top = jnp.concatenate([root, mean[None]])
     return jnp.concatenate([top, jnp.eye(d + 1)[:, -1:]], axis=1) if task.trains_bias else top
+
+
+def _back(x: Float[Array, "*shape D"], matrix: Float[Array, "D T"] | None) -> Float[Array, "*shape T"]:
+    """Derivatives by p̃ as derivatives by the trained parameters, along the last axis."""
+    return x if matrix is None else x @ matrix
+
+
+def _back_twice(x: Float[Array, "*shape D D"], matrix: Float[Array, "D T"] | None) -> Float[Array, "*shape T T"]:
+    return x if matrix is None else matrix.T @ x @ matrix
 
 
 def shifted(task: "Population | Inputs", incoming: Float[Array, "n d"], bias: Float[Array, " n"] | None) -> Shifted:
@@ -131,7 +142,7 @@ def _gradient(task: "Population", t: _Terms) -> Array:
     p = t.students
     hidden = t.weight_own[:, None] * _own_slope(t) + 2 * (t.a @ t.gap)[:, None] * _single_slope(t)
     hidden += sum(pulls(q.pairs, q.weight, p, q.neurons) for q in t.partners)
-    parts = [hidden @ transform(task)]
+    parts = [_back(hidden, transform(task))]
     if task.trains_outgoing:
         parts.append(_outgoing_gradient(t))
     flat = jnp.concatenate(parts, axis=1).ravel()
@@ -176,7 +187,10 @@ def _mixed(t: _Terms) -> Float[Array, "n D m"]:
     p = t.students
     found = _own_slope(t)[:, :, None] * t.a[:, None, :] + _single_slope(t)[:, :, None] * t.gap[None, None, :]
     for q in t.partners:
-        found += jnp.einsum("ijd,jm->idm", slopes(q.pairs, p, q.neurons), q.outgoing)
+        g = q.pairs.partials
+        along = 2 * p.vectors[:, :, None] * (g.q11 @ q.outgoing)[:, None, :]
+        along += jnp.einsum("ij,jd,jm->idm", g.q12, q.neurons.vectors, q.outgoing, optimize="optimal")
+        found += jnp.concatenate([along, (g.m1 @ q.outgoing)[:, None, :]], axis=1)
     return 2 * found
 
 
@@ -184,23 +198,24 @@ def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     """Loss, gradient and Hessian."""
     t, n, m = _terms(task, vector), task.width, math.prod(task.outputs)
     p, matrix, first = t.students, transform(task), t.partners[0]
-    students, size = first.pairs.leading(n), matrix.shape[1]
+    students = first.pairs.leading(n)
     slope, outer = cross_blocks(students, first.weight[:, :n], p, p)
-    outer = [(left @ matrix, right @ matrix) for left, right in outer]
-    own = matrix.T @ hidden_block(t) @ matrix
-    constants = [(slope, matrix.T @ matrix)]
-    border = 2 * (_single_slope(t) @ matrix)[:, :, None] * t.a[:, None, :]
+    outer = [(_back(left, matrix), _back(right, matrix)) for left, right in outer]
+    own = _back_twice(hidden_block(t), matrix)
+    size = own.shape[-1]
+    constants = [(slope, jnp.eye(size) if matrix is None else matrix.T @ matrix)]
+    border = 2 * _back(_single_slope(t), matrix)[:, :, None] * t.a[:, None, :]
     if task.trains_outgoing:
 
         def pad(x: Array, before: int, after: int) -> Array:
             return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
 
-        along, weights = pad(2 * slopes(students, p, p) @ matrix, 0, m), pad(t.a, size, 0)
+        along, weights = pad(_back(2 * slopes(students, p, p), matrix), 0, m), pad(t.a, size, 0)
         outer = [(pad(left, 0, m), pad(right, 0, m)) for left, right in outer]
         outer += [(along, weights[:, None, :]), (weights[None, :, :], jnp.swapaxes(along, 0, 1))]
         values = 2 * students.partials.value
         constants = [(slope, jnp.pad(constants[0][1], (0, m))), (values, jnp.pad(jnp.eye(m), (size, 0)))]
-        mixed = jnp.einsum("ad,iam->idm", matrix, _mixed(t))
+        mixed = _mixed(t) if matrix is None else jnp.einsum("ad,iam->idm", matrix, _mixed(t))
         squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
         top = jnp.concatenate([own, mixed], axis=2)
         own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
@@ -208,9 +223,16 @@ def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     hessian = assemble(constants, outer, own, precision)
     if task.trains_bias:
         edge = border.reshape(-1, m).astype(precision)
-        corner = 2 * jnp.eye(m, dtype=precision)
-        hessian = jnp.block([[hessian, edge], [edge.T, corner]])
+        hessian = _bordered(hessian, edge, 2 * jnp.eye(m, dtype=precision))
     return Evaluation(_loss(task, t), _gradient(task, t), hessian)
+
+
+def _bordered(matrix: Float[Array, "P P"], edge: Float[Array, "P m"], corner: Float[Array, "m m"]) -> Array:
+    """[[matrix, edge], [edgeᵀ, corner]], with one copy of the matrix."""
+    size, m = edge.shape
+    wide = jnp.pad(matrix, (0, m))
+    wide = jax.lax.dynamic_update_slice(wide, jnp.concatenate([edge, corner]), (0, size))
+    return jax.lax.dynamic_update_slice(wide, edge.T, (size, 0))
 
 
 def outside_hessian(task: "Population", vector: Array) -> Array:
@@ -228,7 +250,8 @@ def split_terms(task: "Population", vector: Array, neuron: Array) -> tuple[Array
     t, matrix = _terms(task, vector), transform(task)
     here = jax.tree.map(lambda x: x[neuron][None], t.students)
     own, coupling = t.a[neuron][None], 2 * (_single_slope(t)[neuron][:, None] * t.gap[None, :])
-    y = jnp.zeros((matrix.shape[0], matrix.shape[0]))
+    wide = t.students.vectors.shape[1] + 1
+    y = jnp.zeros((wide, wide))
     v, b = (
         shifted(task, task.teacher.incoming, task.teacher.bias),
         task.teacher.outgoing.reshape(task.teacher.width, -1),
@@ -237,9 +260,9 @@ def split_terms(task: "Population", vector: Array, neuron: Array) -> tuple[Array
         pairs = pair_up(task.activation, activation, here, neurons, task.resolution)
         y = y + own_blocks(pairs, own @ weights.T, here, neurons)[0]
         coupling = coupling + slopes(pairs, here, neurons)[0].T @ weights
-    row, unit = jnp.append(here.vectors[0], 0.0), jnp.zeros(matrix.shape[0]).at[-1].set(1.0)
+    row, unit = jnp.append(here.vectors[0], 0.0), jnp.zeros(wide).at[-1].set(1.0)
     pull = 2 * own[0] @ t.gap
     e2, e3, e4 = (t.single[j][neuron] for j in (2, 3, 4))
     side = e3 * jnp.outer(row, unit)
     y = y + pull * (e2 * jnp.eye(len(row)) + e4 * jnp.outer(row, row) + side + side.T)
-    return matrix.T @ y @ matrix, matrix.T @ coupling
+    return _back_twice(y, matrix), coupling if matrix is None else matrix.T @ coupling

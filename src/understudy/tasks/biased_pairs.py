@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
 from understudy.gaussian import BiasedPartials, Covariance, biased_pair_partials, has_closed_form, mehler
+from understudy.gaussian.bivariate import keep
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.tasks.pairs import CrossBlocks, across
 
@@ -122,7 +123,6 @@ def cross_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q:
     w21, w12 = (jnp.where(weight == 0, 0.0, weight * x)[:, :, None] for x in (g.q12m1, g.q12m2))
     side = w21 * rows + w12 * columns
     slope = jnp.where(weight == 0, 0.0, weight * g.q12)
-    outer = [(side, unit), (unit, side)]
     if pairs.q_perpendicular is not None:
         across_p = pairs.q_perpendicular
         q11, q22 = jnp.sum(p.vectors**2, axis=1)[:, None], jnp.sum(q.vectors**2, axis=1)[None, :]
@@ -131,14 +131,17 @@ def cross_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q:
         across_q = share[:, :, None] * p.vectors[:, None, :] - tilt[:, :, None] * across_p  # no cancellation
         both = jnp.where(jnp.any(across_p != 0, axis=-1), weight * g.q12q12, 0.0)[:, :, None]
         wide = ((0, 0), (0, 0), (0, 1))
-        outer += [(both * rows, jnp.pad(across_p, wide)), (both * columns, jnp.pad(across_q, wide))]
         first, second = (p.means[:, None] / q11)[:, :, None], (q.means[None, :] / q22)[:, :, None]
-        return CrossBlocks(slope, [*outer, (-first * w21 * rows, rows), (-second * w12 * columns, columns)])
+        right1 = both * jnp.pad(across_p, wide) + w21 * (unit - first * rows)
+        right2 = both * jnp.pad(across_q, wide) + w12 * (unit - second * columns)
+        right1, right2, side = keep(right1, right2, side)
+        return CrossBlocks(slope, [(rows, right1), (columns, right2), (unit, side)])
     both = (weight * g.q12q12)[:, :, None]
     first, second = (2 * weight * g.q11q12)[:, :, None], (2 * weight * g.q12q22)[:, :, None]
-    return CrossBlocks(
-        slope, [*outer, (both * columns + first * rows, rows), (both * rows + second * columns, columns)]
-    )
+    right1 = both * columns + first * rows + w21 * unit
+    right2 = both * rows + second * columns + w12 * unit
+    right1, right2, side = keep(right1, right2, side)
+    return CrossBlocks(slope, [(rows, right1), (columns, right2), (unit, side)])
 
 
 def _wide(vectors: Array) -> Array:

@@ -1,5 +1,8 @@
 """What the papers predict: one neuron, copy-average points, their spectra and regimes."""
 
+from understudy.theory.any_teacher import NeuronPoint as NeuronPoint
+from understudy.theory.any_teacher import NeuronSearch as NeuronSearch
+from understudy.theory.any_teacher import one_neuron_points as one_neuron_points
 from understudy.theory.copy_average import copy_average as copy_average
 from understudy.theory.copy_average import copy_average_loss as copy_average_loss
 from understudy.theory.copy_average import count as count
