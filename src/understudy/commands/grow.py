@@ -138,13 +138,15 @@ def _print(content: dict[str, Any]) -> None:
             *(("" if row["pushed_along"] is None else f"{row['pushed_along']:.1e}",) if wide else ()),
         )
     show_table(console, table)
+    taught = "teacher" in content["task"]
+    chosen = "the neuron whose best match to a teacher is worst" if taught else "the neuron whose split has the least λ"
     rest_of_it = (
         "u: its correlation with the others; split: the neuron that was split (scenario); λ: eigenvalue of the push."
         if wide
         else f"split: the neuron that was split. A screen of {WIDE} columns shows more, and so does --json."
     )
     console.print(
-        f"{content['seconds']:.1f} s. average: the neuron whose best match to a teacher is worst; {rest_of_it}",
+        f"{content['seconds']:.1f} s. average: {chosen}; {rest_of_it}",
         highlight=False,
     )
 

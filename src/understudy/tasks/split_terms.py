@@ -4,8 +4,6 @@ Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩ ("few neurons",
 outgoing weights, x is its input, and c' is the derivative of the cost by the input of the next layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
