@@ -27,6 +27,7 @@ _HOMES = {
     "Teacher": "understudy.networks",
     "TwoLayer": "understudy.networks",
     "Deep": "understudy.networks",
+    "barrier": "understudy.landscape",
     "certify": "understudy.certifying",
     "continuation": "understudy.branches",
     "explore": "understudy.landscape",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from understudy.experiments import open as open
     from understudy.fitting import fit as fit
     from understudy.gaussian.interaction import interaction as interaction  # type: ignore[no-redef]
+    from understudy.landscape import barrier as barrier
     from understudy.landscape.explore import explore as explore  # type: ignore[no-redef]
     from understudy.networks import Deep as Deep
     from understudy.networks import Teacher as Teacher
