@@ -48,9 +48,11 @@ def draw_graph(graph: Graph, ax: Any) -> Any:
         ax.plot(x, y, "o", ms=8, color=colour, mfc=colour if point.isolated else "white", mew=1.6, zorder=3)
         if len(graph.points) <= MOST_LABELS:
             words = f"{point.number}  {point.label}" if point.label else str(point.number)
-            ax.annotate(words, (x, y), xytext=(8, 0), textcoords="offset points", fontsize=8, va="center", zorder=4)
+            # Lines leave minima to the right, so their labels are on the left.
+            side: dict[str, Any] = {"xytext": (8, 0)} if point.index else {"xytext": (-8, 0), "ha": "right"}
+            ax.annotate(words, (x, y), textcoords="offset points", fontsize=8, va="center", zorder=4, **side)
     highest = max(p.index for p in graph.points)
-    ax.set(xlabel="index: number of directions of descent", ylabel="loss", xlim=(-0.4, highest + 1.0))
+    ax.set(xlabel="index: number of directions of descent", ylabel="loss", xlim=(-0.9, highest + 1.0))
     ax.set_xticks(range(highest + 1))
     ax.set_title("filled: isolated, open: family or degenerate", fontsize=9.5)
     _scale(ax, [p.loss for p in graph.points])
