@@ -42,7 +42,8 @@ class Progress:
 class Statement:
     """What one claim of one paper says, and how ours is compared with it.
 
-    - `paper`: the paper's handle, such as `copy-average`; `id`: the claim's name within the paper, such as `one-neuron`.
+    - `paper`: the paper's handle, such as `copy-average`; `id`: the claim's name within the paper, such as
+      `one-neuron`.
     - `where`: where in the paper it stands, such as `Thm 5.1, Fig. 3C`; `statement`: what is claimed, in our words.
     - `paper_value`: what the paper prints: text, a number, or a dictionary of named numbers. Never a number of ours.
     - `measured_by`: how ours is measured, in one sentence.

@@ -91,7 +91,9 @@ class Finding:
     check: tuple[Check, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in JSON types. What a check compares with is called expected: it is not always the paper's value."""
+        """The finding in JSON types. What a check compares with is called expected: it is not always the paper's
+        value.
+        """
         checks = [
             {
                 "name": c.name,

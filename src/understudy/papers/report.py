@@ -1,4 +1,6 @@
-"""The pages that `understudy reproduce` writes: every claim with both values and its findings, in one file that needs no network."""
+"""The pages that `understudy reproduce` writes: every claim with both values and its findings, in one file that
+needs no network.
+"""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence

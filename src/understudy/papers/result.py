@@ -61,7 +61,9 @@ class Result:
 
     @classmethod
     def of_failure(cls, claim: Claim, scale: Scale, error: str, seconds: float, status: Status = "failed") -> "Result":
-        """The result of a claim whose computation raised; ``error`` is the traceback's text, or which data are missing."""
+        """The result of a claim whose computation raised; ``error`` is the traceback's text, or which data are
+        missing.
+        """
         return cls(
             paper=claim.paper,
             claim=claim.id,

@@ -27,7 +27,9 @@ def _sampled(teacher: Any, student: Any, samples: int, rng: Any) -> tuple[Any, A
 
 
 def _differentiated(teacher: Any, student: Any) -> Any:
-    """The same vector from the exact population loss L = E[(f_k - f_j)²]: ½∇L = E[x z_k (f_k - f_j)], and E[x z_k f_k] = w_k/2."""
+    """The same vector from the exact population loss L = E[(f_k - f_j)²]: ½∇L = E[x z_k (f_k - f_j)], and E[x z_k
+    f_k] = w_k/2.
+    """
     import numpy as np
 
     import understudy as us
@@ -89,9 +91,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured,
         printed=printed,
         erratum_note=(
-            "E[x z_k f_j*] = (‖w_j*‖/2π)[(π - θ) w̄_j* + sin θ w̄_k] with unit vectors w̄: a gate does not depend on the length of its weights. The printed factor ‖w_k‖ "
-            "(and w_k itself in the bracket) make it grow with ‖w_k‖; the proof assumes homogeneity in ‖w_k‖, where the degree is 0. Eq. 58-59 also lose a sign in "
-            "θ'' = 2θ' + π (cos 2θ' = -cos θ''): it is I_1 w_j* - I_0/2 + I_2/2, which gives the + sin θ that the theorem states."
+            "E[x z_k f_j*] = (‖w_j*‖/2π)[(π - θ) w̄_j* + sin θ w̄_k] with unit vectors w̄: a gate does not depend on "
+            "the length of its weights. The printed factor ‖w_k‖ "
+            "(and w_k itself in the bracket) make it grow with ‖w_k‖; the proof assumes homogeneity in ‖w_k‖, where "
+            "the degree is 0. Eq. 58-59 also lose a sign in "
+            "θ'' = 2θ' + π (cos 2θ' = -cos θ''): it is I_1 w_j* - I_0/2 + I_2/2, which gives the + sin θ that the "
+            "theorem states."
         ),
     )
 
@@ -101,7 +106,8 @@ CLAIM = Claim(
     id="attraction",
     where="Thm 6, App. 9.14",
     statement=(
-        "For spherically symmetric inputs E[x z_k f_j*] ∝ (‖w_j*‖‖w_k‖/2)[(π - θ) w_j* + sin θ w_k]: it lies between the two weights and is large when they are close."
+        "For spherically symmetric inputs E[x z_k f_j*] ∝ (‖w_j*‖‖w_k‖/2)[(π - θ) w_j* + sin θ w_k]: it lies between "
+        "the two weights and is large when they are close."
     ),
     paper_value="∝ ‖w_j*‖‖w_k‖/2 [(π - θ) w_j* + sin θ w_k]",
     measured_by="Sampling with standard errors; gradients of the exact population loss; students of doubled length.",

@@ -4,10 +4,13 @@ For inputs x ~ N(0, I), a student's gate z_k = I[w_k·x > 0] and a teacher's act
 
     E[x z_k f_j] = (‖w_j‖/2π) [(π - θ) w̄_j + sin θ w̄_k],
 
-θ the angle between them, w̄ = w/‖w‖. A gate does not change with the length of its weights, so ‖w_k‖ does not enter. (The paper prints a factor
-‖w_j‖‖w_k‖ and the weights themselves in the bracket.) For other spherically symmetric inputs of dimension d multiply by E‖x‖²/d.
+θ the angle between them, w̄ = w/‖w‖. A gate does not change with the length of its weights, so ‖w_k‖ does not enter.
+(The paper prints a factor
+‖w_j‖‖w_k‖ and the weights themselves in the bracket.) For other spherically symmetric inputs of dimension d multiply by
+E‖x‖²/d.
 
-The simplified dynamics of Eq. 8 are ẇ_k = ‖w_k‖ r_k; those without the factor, which is how gradient flow with that expectation moves, ẇ_k = r_k.
+The simplified dynamics of Eq. 8 are ẇ_k = ‖w_k‖ r_k; those without the factor, which is how gradient flow with that
+expectation moves, ẇ_k = r_k.
 """
 
 from __future__ import annotations
@@ -38,9 +41,11 @@ def attraction(teacher: Float[np.ndarray, " d"], student: Float[np.ndarray, " d"
 
 
 def alignment_time(start: float, end: float) -> float:
-    """The time Eq. 10, θ̇ = -ψ(θ) sin θ with ψ(θ) = (π - θ)/2π and α = 1, takes from angle `start` down to `end`, both in (0, π).
+    """The time Eq. 10, θ̇ = -ψ(θ) sin θ with ψ(θ) = (π - θ)/2π and α = 1, takes from angle `start` down to `end`, both
+    in (0, π).
 
-    ∫ 2π dθ/((π - θ) sin θ); with δ = π - θ the integrand 2π/(δ sin δ) is 2π/δ² plus a smooth rest, which is integrated by Gauss and
+    ∫ 2π dθ/((π - θ) sin θ); with δ = π - θ the integrand 2π/(δ sin δ) is 2π/δ² plus a smooth rest, which is integrated
+    by Gauss and
     Legendre: accurate for every start, however close to π.
     """
     if not 0 < end <= start < np.pi:

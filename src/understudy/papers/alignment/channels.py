@@ -36,7 +36,9 @@ def keep_channels(network: Convolutional, kept: Sequence[Sequence[int] | np.ndar
 
 
 def prune_channels(network: Convolutional, share: float) -> tuple[Convolutional, list[np.ndarray]]:
-    """Keep the strongest channels of each layer by `fan_out`, dropping that share of them; returns which were kept too."""
+    """Keep the strongest channels of each layer by `fan_out`, dropping that share of them; returns which were kept
+    too.
+    """
     if not 0 <= share < 1:
         raise ValueError(f"The share of channels to drop is at least 0 and below 1; received {share}.")
     kept = []

@@ -44,7 +44,9 @@ def _images(settings: Settings) -> tuple[Any, ...]:
 
 
 def _teacher(settings: Settings, x: Any, y: Any, test: Any, labels: Any) -> tuple[Any, dict[str, float]]:
-    """Trained on the labels, pruned to its strongest channels, trained on, and its outputs standardised on the training images."""
+    """Trained on the labels, pruned to its strongest channels, trained on, and its outputs standardised on the
+    training images.
+    """
     import jax.numpy as jnp
     import numpy as np
 
@@ -214,8 +216,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"rho": means, "start": before, "loss": loss, "overs": np.array(settings["overs"])},
         notes=(
-            f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on {settings['samples']} training images of CIFAR-10, averaged to {settings['size']} × {settings['size']}, pruned to "
-            f"{'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at {settings['rate']}, {settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images. "
+            f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on "
+            f"{settings['samples']} training images of CIFAR-10, averaged to {settings['size']} × {settings['size']}, pruned to "
+            f"{'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at {settings['rate']}, "
+            f"{settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images. "
             "A best match among more channels is better before any training: compare with the start."
         ),
     )
@@ -257,9 +261,15 @@ CLAIM = Claim(
     paper="alignment",
     id="cifar",
     where="Sec. 6.2, Fig. 13",
-    statement="With a ConvNet teacher trained on CIFAR-10 and pruned to its strong channels, over-parameterisation raises ρ_mean at every layer and improves generalisation.",
+    statement=(
+        "With a ConvNet teacher trained on CIFAR-10 and pruned to its strong channels, over-parameterisation raises "
+        "ρ_mean at every layer and improves generalisation."
+    ),
     paper_value="ρ_mean against training, 1x and wider (a figure)",
-    measured_by="A teacher trained on labels, pruned by fan-out and trained on; students on its outputs; correlations of channels over test images and positions.",
+    measured_by=(
+        "A teacher trained on labels, pruned by fan-out and trained on; students on its outputs; correlations of "
+        "channels over test images and positions."
+    ),
     tolerance="signs of the differences of means over seeds",
     tolerance_reason="A smaller network and fewer images than the paper's: the trend is what can be compared.",
     quick={

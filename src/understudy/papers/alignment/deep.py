@@ -1,4 +1,6 @@
-"""Claims `align-deep` and `noisy`: the lowest layer of deep students, and how alignment sharpens as gradients shrink."""
+"""Claims `align-deep` and `noisy`: the lowest layer of deep students, and how alignment sharpens as gradients
+shrink.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from understudy.papers.measurement import Measurement
 
 
 def _nearest(student: Any, teacher: Any) -> tuple[Any, Any]:
-    """Of every teacher in the lowest layer and its nearest student: sin of the angle of the weights without bias, and the distance of biases, both scaled to unit weights."""
+    """Of every teacher in the lowest layer and its nearest student: sin of the angle of the weights without bias,
+    and the distance of biases, both scaled to unit weights.
+    """
     import numpy as np
 
     def scaled(network: Any) -> tuple[Any, Any]:
@@ -28,7 +32,9 @@ def _nearest(student: Any, teacher: Any) -> tuple[Any, Any]:
 
 
 def _observed(student: Any, teacher: Any, x: Any) -> Any:
-    """For every teacher: how many students observe it on samples where α_kj(R) ≠ 0, and the largest |α_kj| among them (mean over samples)."""
+    """For every teacher: how many students observe it on samples where α_kj(R) ≠ 0, and the largest |α_kj| among
+    them (mean over samples).
+    """
     import jax.numpy as jnp
     import numpy as np
 
@@ -99,7 +105,8 @@ def _measure_deep(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"best": lowest, "losses": np.array(losses)},
         notes=(
-            f"Teacher {settings['dim']}-{'-'.join(str(m) for m in settings['teacher'])}-{settings['outputs']}, students {settings['over']:g}x, {settings['samples']} samples, {settings['seeds']} seeds; "
+            f"Teacher {settings['dim']}-{'-'.join(str(m) for m in settings['teacher'])}-{settings['outputs']}, "
+            f"students {settings['over']:g}x, {settings['samples']} samples, {settings['seeds']} seeds; "
             f"{settings['optimizer']}, then L-BFGS on all samples. Up to sign, see align-2layer."
         ),
     )
@@ -162,7 +169,9 @@ def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"epsilon": epsilon, "sine": sine, "gap": gap},
         notes=(
-            f"{settings['teacher'][0]} teachers, {settings['dim']} inputs, {settings['over']:g}x, {settings['samples']} samples, {settings['seeds']} seeds; ε is the largest entry of g_1 over the training samples, "
+            f"{settings['teacher'][0]} teachers, {settings['dim']} inputs, {settings['over']:g}x, "
+            f"{settings['samples']} samples, {settings['seeds']} seeds; ε is the largest entry of g_1 over the "
+            f"training samples, "
             "which stand for the region of the theorem: below their spacing nothing tells students apart."
         ),
     )
@@ -203,9 +212,15 @@ ALIGN_DEEP = Claim(
     paper="alignment",
     id="align-deep",
     where="Thm 4, Fig. 5",
-    statement="In a deep network every teacher of the lowest layer that is observed in a region with α_kj(R) ≠ 0 is aligned with a student at an SGD critical point.",
+    statement=(
+        "In a deep network every teacher of the lowest layer that is observed in a region with α_kj(R) ≠ 0 is aligned "
+        "with a student at an SGD critical point."
+    ),
     paper_value="alignment of the lowest layer",
-    measured_by="Three-layer students trained to a small loss; observers and α from the recursion of Lemma 1, correlations and angles on held-out data.",
+    measured_by=(
+        "Three-layer students trained to a small loss; observers and α from the recursion of Lemma 1, correlations and "
+        "angles on held-out data."
+    ),
     tolerance="correlation 0.99",
     tolerance_reason="A training loss of the given size on finitely many samples.",
     quick={
@@ -223,11 +238,20 @@ NOISY = Claim(
     paper="alignment",
     id="noisy",
     where="Thm 5, App. 9.7-9.8, 9.13",
-    statement="If every sample's gradient g_1 is at most ε, each observed teacher has a student with sin θ = O(ε^(1-δ)/|α|) and |b - b*| = O(ε^(1-2δ)/|α|), for any δ > 0.",
+    statement=(
+        "If every sample's gradient g_1 is at most ε, each observed teacher has a student with sin θ = O(ε^(1-δ)/|α|) "
+        "and |b - b*| = O(ε^(1-2δ)/|α|), for any δ > 0."
+    ),
     paper_value={"exponent, angles": "1 - δ", "exponent, biases": "1 - 2δ"},
-    measured_by="Two-layer students along their training, SGD and then L-BFGS in stages: ε, angles and biases of each teacher's nearest student.",
+    measured_by=(
+        "Two-layer students along their training, SGD and then L-BFGS in stages: ε, angles and biases of each "
+        "teacher's nearest student."
+    ),
     tolerance="exponent ≥ 0.6",
-    tolerance_reason="The theorem bounds from above, with δ and a constant of its own; finite samples leave angles free below their spacing, which flattens the last stages.",
+    tolerance_reason=(
+        "The theorem bounds from above, with δ and a constant of its own; finite samples leave angles free below their "
+        "spacing, which flattens the last stages."
+    ),
     quick={
         "teacher": [5], "over": 3.0, "dim": 10, "outputs": 8, "samples": 2000, "evaluation": 500, "steps": 300, "polarity": 0.5, "record": [0, 5], "seeds": 4, "stages": 8,
         "iterations": 40, "rounding": 1e-6, "exponent": 0.6,

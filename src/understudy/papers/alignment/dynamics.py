@@ -59,7 +59,9 @@ def _ratio_law(settings: Settings) -> list[float]:
 
 
 def _common_residue(extra: float, size: float = 0.1) -> tuple[Any, Any, Any]:
-    """r_k = w* - Σ c w with `extra` w* more for the first, from weights of that size: times, norms, and cosines with w*."""
+    """r_k = w* - Σ c w with `extra` w* more for the first, from weights of that size: times, norms, and cosines with
+    w*.
+    """
     import numpy as np
 
     rng = np.random.default_rng(7)
@@ -77,7 +79,9 @@ def _common_residue(extra: float, size: float = 0.1) -> tuple[Any, Any, Any]:
 
 
 def _turning_time(gap: float, *, factor: bool) -> float:
-    """Time of one student from angle π - gap to `ENOUGH`, one unit teacher: ẇ = ‖w‖ r with r = ψ(θ)w* (Eq. 8), or gradient flow itself."""
+    """Time of one student from angle π - gap to `ENOUGH`, one unit teacher: ẇ = ‖w‖ r with r = ψ(θ)w* (Eq. 8), or
+    gradient flow itself.
+    """
     import numpy as np
     from scipy.integrate import solve_ivp
 
@@ -176,10 +180,13 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         },
         printed=printed,
         erratum_note=(
-            "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k. That factor comes from Thm 6 as printed; without it (a gate does not know its weights' length) "
-            "gradient flow is ẇ_k = r_k, the angle moves at a speed 1/‖w_k‖, and a student turned away shrinks like exp(-t/2) until it turns quickly: the time from π - ε grows like "
+            "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k. That factor comes from Thm 6 as printed; "
+            "without it (a gate does not know its weights' length) "
+            "gradient flow is ẇ_k = r_k, the angle moves at a speed 1/‖w_k‖, and a student turned away shrinks like "
+            "exp(-t/2) until it turns quickly: the time from π - ε grows like "
             "2 ln(1/ε), not 1/ε. The law 1/ε stays right for a student whose length is held. "
-            "With a common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all directions stop where r vanishes, by Eq. 68-69 themselves. "
+            "With a common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all "
+            "directions stop where r vanishes, by Eq. 68-69 themselves. "
             "What is left of 1 - cos falls with the square of the size of the start."
         ),
     )
@@ -210,11 +217,15 @@ CLAIM = Claim(
     id="dynamics",
     where="Thm 7, Eq. 8-10, App. 9.15",
     statement=(
-        "d/dt ln(‖w_k‖/‖w_k'‖) = w̄_k·r_k - w̄_k'·r_k'; with a common residue all students align and keep their ratios, with a little more for one its ratio grows exponentially; "
+        "d/dt ln(‖w_k‖/‖w_k'‖) = w̄_k·r_k - w̄_k'·r_k'; with a common residue all students align and keep their "
+        "ratios, with a little more for one its ratio grows exponentially; "
         "the time from angle π - ε grows like 1/ε."
     ),
     paper_value={"time from π - ε": "~ 1/ε"},
-    measured_by="Eq. 8 integrated to 1e-11; Eq. 10 by quadrature and by its dynamics; the exact gradient flow of one student and one teacher.",
+    measured_by=(
+        "Eq. 8 integrated to 1e-11; Eq. 10 by quadrature and by its dynamics; the exact gradient flow of one student "
+        "and one teacher."
+    ),
     tolerance="1e-8 on the law; 2 % on the exponent",
     tolerance_reason="Tolerances of the integrator; the next term of the time is of relative order ε ln(1/ε).",
     quick={"flows": 3, "gaps": [0.1, 0.03, 0.01, 0.003, 0.001]},

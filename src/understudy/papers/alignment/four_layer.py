@@ -1,4 +1,6 @@
-"""Claim `four-layer`: in a deep student the lowest layer aligns first, and aligned nodes are those the output listens to."""
+"""Claim `four-layer`: in a deep student the lowest layer aligns first, and aligned nodes are those the output
+listens to.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     others = areas[:, 1:].max(axis=1)
     checks = [
         at_least(
-            "lowest layer less the best of the others: share of its way to correlation 1, mean over the training, every seed",
+            "lowest layer less the best of the others: share of its way to correlation 1, mean over the training, "
+            "every seed",
             areas[:, 0] - others,
             bound=1e-9,
         ),
@@ -67,8 +70,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"means": means, "epochs": rows["epoch"].values, "best": np.stack(best), "weights": np.stack(weights)},
         notes=(
-            f"Teacher {'-'.join(str(m) for m in experiment.teacher)}, student {experiment.over:g}x, {experiment.dim} inputs, {experiment.outputs} outputs, {experiment.samples} samples, batches of {experiment.batch}, "
-            f"{experiment.steps} an epoch, {experiment.epochs:g} epochs, {len(seeds)} seeds, {experiment.optimizer} at {experiment.rate:g}, Glorot's start. Mean best correlation by layer after epochs "
+            f"Teacher {'-'.join(str(m) for m in experiment.teacher)}, student {experiment.over:g}x, {experiment.dim} "
+            f"inputs, {experiment.outputs} outputs, {experiment.samples} samples, batches of {experiment.batch}, "
+            f"{experiment.steps} an epoch, {experiment.epochs:g} epochs, {len(seeds)} seeds, {experiment.optimizer} at "
+            f"{experiment.rate:g}, Glorot's start. Mean best correlation by layer after epochs "
             f"{', '.join(f'{e:g}' for e in experiment.record)}."
         ),
     )
@@ -98,9 +103,14 @@ CLAIM = Claim(
     paper="alignment",
     id="four-layer",
     where="Sec. 6.1, Fig. 9",
-    statement="In a deep student the lowest layer aligns first, the layers above follow; nodes of low correlation have a small √E[β_kk].",
+    statement=(
+        "In a deep student the lowest layer aligns first, the layers above follow; nodes of low correlation have a "
+        "small √E[β_kk]."
+    ),
     paper_value="scatter plots by layer and epoch: teacher 50-75-100-125, student 10x",
-    measured_by="Best correlations of every layer along the training; √E[β_kk] from the exact recursion over the layers above.",
+    measured_by=(
+        "Best correlations of every layer along the training; √E[β_kk] from the exact recursion over the layers above."
+    ),
     tolerance="order of the layers, every seed; rank correlation ≥ 0.3",
     tolerance_reason="The figure has no numbers.",
     quick={

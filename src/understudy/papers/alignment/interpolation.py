@@ -26,7 +26,9 @@ def _parts(student: Any, teacher: Any, x: Any) -> list[Any]:
 
 
 def _batch_gradients(student: Any, x: Any, y: Any, batches: Any) -> list[Any]:
-    """Negative gradients of ½ Σ ‖f* - f‖² over each batch with respect to weights and bias, by automatic differentiation."""
+    """Negative gradients of ½ Σ ‖f* - f‖² over each batch with respect to weights and bias, by automatic
+    differentiation.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -114,7 +116,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
 
 def _critical_for_the_mean(teacher: Any, x: Any) -> dict[str, float]:
-    """A silent student whose output is the mean of the targets: the gradient over all samples vanishes, that of a single sample does not."""
+    """A silent student whose output is the mean of the targets: the gradient over all samples vanishes, that of a
+    single sample does not.
+    """
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -134,14 +138,21 @@ CLAIM = Claim(
     paper="alignment",
     id="interpolation",
     where="Thm 1, Def. 1, App. 9.2",
-    statement="At a point where the gradient of every batch vanishes, each sample has g_l = 0 or f_{l-1} = 0; with biases g_l = 0, and the training loss is zero.",
+    statement=(
+        "At a point where the gradient of every batch vanishes, each sample has g_l = 0 or f_{l-1} = 0; with biases "
+        "g_l = 0, and the training loss is zero."
+    ),
     paper_value="g_l f_{l-1}ᵀ = 0 for every sample",
     measured_by=(
-        "The gradients of all batches of a small data set are a linear image, of full rank, of those of the samples: these are recovered from automatic derivatives of batch losses and "
-        "compared with Lemma 1; students that interpolate, a silent layer, and a point that is critical for the mean only."
+        "The gradients of all batches of a small data set are a linear image, of full rank, of those of the samples: "
+        "these are recovered from automatic derivatives of batch losses and "
+        "compared with Lemma 1; students that interpolate, a silent layer, and a point that is critical for the mean "
+        "only."
     ),
     tolerance="1e-11 relative; 1e-13",
-    tolerance_reason="Rounding times the condition of the matrix of batches; fan-out sums of split nodes cancel to rounding.",
+    tolerance_reason=(
+        "Rounding times the condition of the matrix of batches; fan-out sums of split nodes cancel to rounding."
+    ),
     quick={"samples": 7, "batch": 3, "depths": [2, 3], "networks": 2},
     full={"samples": 10, "batch": 4, "depths": [2, 3, 4, 5], "networks": 10},
     measure=_measure,

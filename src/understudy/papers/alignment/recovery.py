@@ -1,4 +1,6 @@
-"""Claims `recovery` and `loss-curves`: over-parameterised students recover more of their teachers' nodes, and what the loss shows of it."""
+"""Claims `recovery` and `loss-curves`: over-parameterised students recover more of their teachers' nodes, and what
+the loss shows of it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def scale_of(settings: Settings) -> str:
     """The scale of a run in words."""
     s = settings
     return (
-        f"{'-'.join(str(m) for m in s['teacher'])} teachers, {s['dim']} inputs, {s['outputs']} outputs, {s['samples']} samples, {s['steps']} batches of 16 an epoch, "
+        f"{'-'.join(str(m) for m in s['teacher'])} teachers, {s['dim']} inputs, {s['outputs']} outputs, {s['samples']} "
+        f"samples, {s['steps']} batches of 16 an epoch, "
         f"{s['epochs']} epochs, {s['seeds']} seeds"
     )
 
@@ -92,7 +95,8 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
     ]
     measured = {
         f"p = {p:g}": ", ".join(
-            f"{o:g}x {100 * begun[i, j]:.0f} → {100 * final[i, j, 0]:.1f} [{100 * final[i, j, 1]:.1f}, {100 * final[i, j, 2]:.1f}] %"
+            f"{o:g}x {100 * begun[i, j]:.0f} → {100 * final[i, j, 0]:.1f} [{100 * final[i, j, 1]:.1f}, "
+            f"{100 * final[i, j, 2]:.1f}] %"
             for j, o in enumerate(overs)
         )
         for i, p in enumerate(polarities)
@@ -111,7 +115,10 @@ def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
             "strong": strong,
             "weak": weak,
         },
-        notes=f"{scale_of(settings)}. Each entry: share recovered after 5 epochs → at the end, with a 95 % bootstrap interval over seeds.",
+        notes=(
+            f"{scale_of(settings)}. Each entry: share recovered after 5 epochs → at the end, with a 95 % bootstrap "
+            f"interval over seeds."
+        ),
     )
 
 
@@ -213,11 +220,15 @@ RECOVERY = Claim(
     id="recovery",
     where="Sec. 6.2, Fig. 10",
     statement=(
-        "Stronger teacher nodes are more likely matched (correlation > 0.95), weaker ones less when strengths are polarised; over-parameterised students match more "
+        "Stronger teacher nodes are more likely matched (correlation > 0.95), weaker ones less when strengths are "
+        "polarised; over-parameterised students match more "
         "of them, while 1x, with capacity enough, gets stuck despite long training."
     ),
     paper_value="20 teachers, p = 0.5 … 2.5, 1x/2x/5x/10x, 32 seeds, after 5 and 100 epochs (a figure)",
-    measured_by="Students of all seeds trained in one compiled loop; shares with bootstrap intervals over seeds, gains paired by seed.",
+    measured_by=(
+        "Students of all seeds trained in one compiled loop; shares with bootstrap intervals over seeds, gains paired "
+        "by seed."
+    ),
     tolerance="95 % intervals over seeds; two standard errors between neighbouring widths",
     tolerance_reason="The paper gives a figure without numbers: its order of the curves is what can be compared.",
     quick=QUICK,
@@ -231,7 +242,8 @@ LOSS_CURVES = Claim(
     id="loss-curves",
     where="Sec. 6.2, Fig. 11",
     statement=(
-        "The evaluation loss of 1x becomes worse than that of over-parameterised students when p is high; the difference is small in absolute terms, since weak "
+        "The evaluation loss of 1x becomes worse than that of over-parameterised students when p is high; the "
+        "difference is small in absolute terms, since weak "
         "teachers hardly affect the loss."
     ),
     paper_value="loss curves by p and over-parameterisation (a figure)",

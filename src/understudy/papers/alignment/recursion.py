@@ -11,7 +11,9 @@ from understudy.papers.measurement import Measurement
 
 
 def autodiff(network: Any, inputs: Any, targets: Any) -> list[Any]:
-    """-∂J/∂z_l of every layer and sample, J = ½‖f* - f‖², by automatic differentiation: z_l shifted, the shift differentiated."""
+    """-∂J/∂z_l of every layer and sample, J = ½‖f* - f‖², by automatic differentiation: z_l shifted, the shift
+    differentiated.
+    """
     import jax.numpy as jnp
 
     zeros = [jnp.zeros((len(inputs), len(w))) for w in network.weights]
@@ -36,7 +38,9 @@ def _slopes() -> Any:
 
 
 def _constancy(student: Any, teacher: Any, layer: int, mixtures: Any) -> tuple[float, int, int]:
-    """Largest spread of A_l and B_l among samples with equal gates above l, how many regions, and how many with several samples."""
+    """Largest spread of A_l and B_l among samples with equal gates above l, how many regions, and how many with
+    several samples.
+    """
     import numpy as np
 
     gates = [np.asarray(v.gates) for views in (student, teacher) for v in views[layer + 1 :]]
@@ -107,11 +111,15 @@ CLAIM = Claim(
     id="recursion",
     where="Lemma 1, Cor. 1, App. 9.1, 9.3",
     statement=(
-        "At every layer and sample the backpropagated gradient is g_l = D_l(A_l f*_l - B_l f_l), with A_l = V_lᵀV*_l, B_l = V_lᵀV_l from a recursion over the "
+        "At every layer and sample the backpropagated gradient is g_l = D_l(A_l f*_l - B_l f_l), with A_l = V_lᵀV*_l, "
+        "B_l = V_lᵀV_l from a recursion over the "
         "layers above; A_l and B_l are constant where no gate above switches."
     ),
     paper_value="equality",
-    measured_by="Random teachers and twice as wide students with biases, depths 2 to 6, sample by sample against automatic differentiation.",
+    measured_by=(
+        "Random teachers and twice as wide students with biases, depths 2 to 6, sample by sample against automatic "
+        "differentiation."
+    ),
     tolerance=1e-12,
     tolerance_reason="Products of up to six matrices of a few dozen rows in rounded arithmetic.",
     quick={"depths": [2, 3, 4, 6], "networks": 1, "samples": 64, "dim": 4, "widths": [4, 9], "outputs": 3},

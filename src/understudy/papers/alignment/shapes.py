@@ -1,4 +1,6 @@
-"""Claims `l-shape` and `focus-shift`: unaligned students have small fan-out; strong teachers are learned first, and students move on to weak ones."""
+"""Claims `l-shape` and `focus-shift`: unaligned students have small fan-out; strong teachers are learned first, and
+students move on to weak ones.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
     checks = [
         at_least("rank correlation of best correlation and fan-out norm, over-parameterised cells", ranks, bound=0.3),
         at_most(
-            f"fan-out of unaligned students (best correlation < {UNALIGNED}) over the median of aligned ones (> {ALIGNED}) of their cell: median over all",
+            f"fan-out of unaligned students (best correlation < {UNALIGNED}) over the median of aligned ones (> "
+            f"{ALIGNED}) of their cell: median over all",
             float(np.median(ratios)) if ratios else np.nan,
             bound=0.5,
         ),
@@ -113,7 +116,9 @@ def _draw_shape(measurement: Measurement, figure: Any) -> None:
 
 
 def _first_time(best: Any, epochs: Any) -> Any:
-    """Epoch at which each teacher's best correlation first exceeds `ALIGNED`, infinity if never; best is (seeds, epochs, teachers)."""
+    """Epoch at which each teacher's best correlation first exceeds `ALIGNED`, infinity if never; best is (seeds,
+    epochs, teachers).
+    """
     import numpy as np
 
     passed = best > ALIGNED
@@ -183,7 +188,10 @@ def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
             "best_epochs": epochs,
             "shifted": shifted,
         },
-        notes=f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; watched closely: {settings['watched']['seeds']} seeds of {settings['watched']['teacher'][0]} teachers.",
+        notes=(
+            f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; watched closely: "
+            f"{settings['watched']['seeds']} seeds of {settings['watched']['teacher'][0]} teachers."
+        ),
     )
 
 
@@ -223,13 +231,17 @@ L_SHAPE = Claim(
     id="l-shape",
     where="Sec. 6.1, Fig. 7",
     statement=(
-        "Students that correlate with no teacher have small fan-out weights, those that align with one have large ones; a higher p makes recovery harder, in particular "
+        "Students that correlate with no teacher have small fan-out weights, those that align with one have large "
+        "ones; a higher p makes recovery harder, in particular "
         "without over-parameterisation."
     ),
     paper_value="scatter plots for 10 teachers, 1x/2x/5x/10x, p = 0, 1, 2, 32 seeds",
     measured_by="Best correlation and fan-out norm of every student at the end.",
     tolerance="rank correlation ≥ 0.3; medians apart by a factor 2",
-    tolerance_reason="The figure has no numbers; aligned students of weak teachers rightly have small fan-out too, which keeps rank correlations below 1 for p > 0.",
+    tolerance_reason=(
+        "The figure has no numbers; aligned students of weak teachers rightly have small fan-out too, which keeps rank "
+        "correlations below 1 for p > 0."
+    ),
     quick=TWO_LAYER_QUICK | {"overs": [1.0, 5.0], "polarities": [0.0, 1.5]},
     full=TWO_LAYER_FULL | {"teacher": [10], "overs": [1.0, 2.0, 5.0, 10.0], "polarities": [0.0, 1.0, 2.0], "seeds": 8},
     measure=_measure_shape,
@@ -241,9 +253,15 @@ FOCUS_SHIFT = Claim(
     paper="alignment",
     id="focus-shift",
     where="Sec. 5.3, 6.1, Fig. 8, 12",
-    statement="Strong teachers are learned first, and by many students; some of these shift to weaker teachers later, which are recovered last.",
+    statement=(
+        "Strong teachers are learned first, and by many students; some of these shift to weaker teachers later, which "
+        "are recovered last."
+    ),
     paper_value="curves of correlation against time: p = 1, 10 and 20 teachers, 5x",
-    measured_by="Correlations of all pairs along the training of a few seeds; the time of recovery of every teacher over all seeds.",
+    measured_by=(
+        "Correlations of all pairs along the training of a few seeds; the time of recovery of every teacher over all "
+        "seeds."
+    ),
     tolerance="rank correlation ≥ 0.9; at least one student that shifts",
     tolerance_reason="The figures show single seeds and no numbers.",
     quick=TWO_LAYER_QUICK

@@ -1,4 +1,6 @@
-"""Trained students of one setting, shared by the claims that look at them; at full scale kept, so that an interrupted run goes on."""
+"""Trained students of one setting, shared by the claims that look at them; at full scale kept, so that an
+interrupted run goes on.
+"""
 
 from __future__ import annotations
 

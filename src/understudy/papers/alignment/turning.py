@@ -1,4 +1,6 @@
-"""Claims `both-layers` and `near-opposite`: how long a student turned away needs when both layers learn, and Lemma 5 near the angle π."""
+"""Claims `both-layers` and `near-opposite`: how long a student turned away needs when both layers learn, and Lemma 5
+near the angle π.
+"""
 
 from typing import Any
 
@@ -13,7 +15,8 @@ STARTS = {"balanced": 1.0, "v₀ = 2‖w₀‖": 2.0, "v₀ = ½‖w₀‖": 0.5
 def _turning_time(gap: float, outgoing: float, *, frozen: bool = False) -> tuple[float, float]:
     """Time of gradient flow of v σ(w·x) towards σ(w*·x) from angle π - gap to `ENOUGH`, and the change of ‖w‖² - v².
 
-    The state is (ln ‖w‖, θ, v): d ln‖w‖ = v[w̄·A/‖w‖ - v/2], dθ = -v |A_⊥|/‖w‖, dv = w·A - v‖w‖²/2, with A the attraction.
+    The state is (ln ‖w‖, θ, v): d ln‖w‖ = v[w̄·A/‖w‖ - v/2], dθ = -v |A_⊥|/‖w‖, dv = w·A - v‖w‖²/2, with A the
+    attraction.
     """
     import numpy as np
     from scipy.integrate import solve_ivp
@@ -74,7 +77,8 @@ def _measure_both(settings: Settings, progress: Progress) -> Measurement:
             "frozen, per ln(1/ε)": float(per_log[-1]),
         },
         notes=(
-            "‖w‖² - v² is conserved. From a balanced start v = ‖w‖ all along, and the flow is Eq. 10. With a longer v the "
+            "‖w‖² - v² is conserved. From a balanced start v = ‖w‖ all along, and the flow is Eq. 10. With a longer v "
+            "the "
             "student shrinks and turns quickly; with a shorter one v becomes small and the student hardly turns."
         ),
     )
@@ -86,7 +90,10 @@ BOTH_LAYERS = Claim(
     where="Eq. 8-10, Sec. 5.2",
     statement="A student turned away by π - ε needs a time like 1/ε to align.",
     paper_value={"time from π - ε": "~ 1/ε"},
-    measured_by="Gradient flow of one ReLU student with both layers trained, from balanced and unbalanced starts, integrated in polar coordinates.",
+    measured_by=(
+        "Gradient flow of one ReLU student with both layers trained, from balanced and unbalanced starts, integrated "
+        "in polar coordinates."
+    ),
     tolerance="1e-4 relative; exponents 0.05",
     tolerance_reason="The integrator's tolerance, and a power law read off a decade of gaps.",
     quick={"gaps": [0.1, 0.03, 0.01]},
@@ -128,7 +135,8 @@ def _measure_opposite(settings: Settings, progress: Progress) -> Measurement:
         measured=evidence,
         printed=[holds("Lemma 5: alternative (1) or (2)", first_holds or second_holds, evidence)],
         erratum_note=(
-            "For w' near -w neither alternative holds: the proof uses 2 sin(θ/2) ≤ 2 sin θ, which fails near π. With biases "
+            "For w' near -w neither alternative holds: the proof uses 2 sin(θ/2) ≤ 2 sin θ, which fails near π. With "
+            "biases "
             "compared up to the sign of w·w' alternative (1) holds."
         ),
     )
@@ -138,9 +146,14 @@ NEAR_OPPOSITE = Claim(
     paper="alignment",
     id="near-opposite",
     where="Lemma 5",
-    statement="A node either has another one nearly on its boundary, with nearly its bias, or a point of its boundary that is far from all others.",
+    statement=(
+        "A node either has another one nearly on its boundary, with nearly its bias, or a point of its boundary that "
+        "is far from all others."
+    ),
     paper_value="(1) or (2)",
-    measured_by="Two nodes in the plane that face opposite ways on nearly the same line, with the lemma's own constants.",
+    measured_by=(
+        "Two nodes in the plane that face opposite ways on nearly the same line, with the lemma's own constants."
+    ),
     tolerance="none",
     tolerance_reason="Inequalities, evaluated; the margins are factors of five and more.",
     quick={"epsilon": 1e-4, "epsilon_0": 0.01, "delta": 0.1, "radius": 1.0, "bias": 0.5},

@@ -1,4 +1,6 @@
-"""Claim `align-2layer`: trained two-layer students align with every teacher they observe, and the others can be pruned."""
+"""Claim `align-2layer`: trained two-layer students align with every teacher they observe, and the others can be
+pruned.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,15 @@ from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
 COLINEAR = 0.05
-"""Distance of unit vectors up to which trained students count as co-linear: on finite data students whose boundaries have no sample between them are not told apart."""
+"""Distance of unit vectors up to which trained students count as co-linear: on finite data students whose boundaries
+have no sample between them are not told apart.
+"""
 
 
 def opposite_student() -> tuple[Any, Any]:
-    """A teacher of one node σ(u) and a student without it that computes the same everywhere: σ(u) = σ(-u) + u, and u = a + (u - a) from two opposite pairs."""
+    """A teacher of one node σ(u) and a student without it that computes the same everywhere: σ(u) = σ(-u) + u, and u
+    = a + (u - a) from two opposite pairs.
+    """
     import jax.numpy as jnp
 
     from understudy.networks import Deep
@@ -36,7 +42,9 @@ def _rows(network: Any) -> Any:
 
 
 def _counterexample() -> dict[str, float]:
-    """The opposite student by numbers: its error, its best cosines with the teacher, two-sided and one-sided sums, and the shape of what pruning leaves."""
+    """The opposite student by numbers: its error, its best cosines with the teacher, two-sided and one-sided sums,
+    and the shape of what pruning leaves.
+    """
     import jax.numpy as jnp
     import numpy as np
 
@@ -128,7 +136,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         at_least("students that observe a teacher, least over teachers and seeds", np.array(seen).min(), bound=1),
         at_least("cosine of every teacher with its best student, weights and bias", np.array(cosines), bound=0.999),
         at_most(
-            "unaligned students with a boundary in the data: sum of fan-out per co-linear group, relative to the largest",
+            "unaligned students with a boundary in the data: sum of fan-out per co-linear group, relative to the "
+            "largest",
             ratios,
             bound=1e-3,
         ),
@@ -181,14 +190,18 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured,
         {"best": np.stack([b for b, _ in scatter]), "norms": np.stack([n for _, n in scatter])},
         notes=(
-            f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; after SGD, L-BFGS on all training samples until the loss is below {settings['below']:g}. Students "
+            f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; after SGD, L-BFGS on all "
+            f"training samples until the loss is below {settings['below']:g}. Students "
             f"with a best correlation of at most 0.95 are pruned; those closer than {COLINEAR} in direction are merged."
         ),
         printed=printed,
         erratum_note=(
-            "Alignment holds up to sign. Lemma 2 and 3 call nodes independent unless w_j = γw_j' with γ > 0, but opposite nodes share their boundary and σ(u) - σ(-u) - u = 0. So a critical point need "
-            "not contain a teacher's direction: σ(u) = σ(-u) + σ(a) - σ(-a) + σ(u-a) - σ(a-u) everywhere. With γ ≠ 0 of either sign both theorems hold: an observed teacher has a student on its "
-            "boundary, v_k‖w_k‖ sums to zero over both signs of an unaligned group, and unaligned students together contribute a linear function, which vanishes only where none is left of opposite pairs."
+            "Alignment holds up to sign. Lemma 2 and 3 call nodes independent unless w_j = γw_j' with γ > 0, but "
+            "opposite nodes share their boundary and σ(u) - σ(-u) - u = 0. So a critical point need "
+            "not contain a teacher's direction: σ(u) = σ(-u) + σ(a) - σ(-a) + σ(u-a) - σ(a-u) everywhere. With γ ≠ 0 "
+            "of either sign both theorems hold: an observed teacher has a student on its "
+            "boundary, v_k‖w_k‖ sums to zero over both signs of an unaligned group, and unaligned students together "
+            "contribute a linear function, which vanishes only where none is left of opposite pairs."
         ),
     )
 
@@ -225,13 +238,20 @@ CLAIM = Claim(
     id="align-2layer",
     where="Thm 2, 3, Cor. 2, Fig. 3, 4",
     statement=(
-        "At an SGD critical point every teacher observed by a student (with α_kj ≠ 0) is aligned with one, w_k = γw_j, γ > 0; unaligned students with enough observers have zero summed fan-out per co-linear "
+        "At an SGD critical point every teacher observed by a student (with α_kj ≠ 0) is aligned with one, w_k = γw_j, "
+        "γ > 0; unaligned students with enough observers have zero summed fan-out per co-linear "
         "group and can be pruned without changing the function."
     ),
     paper_value={"relative change by pruning": 0},
-    measured_by="SGD, then L-BFGS to a training loss below 1e-8; observers, cosines, group sums and pruning measured on held-out data; a student built from opposite nodes.",
+    measured_by=(
+        "SGD, then L-BFGS to a training loss below 1e-8; observers, cosines, group sums and pruning measured on "
+        "held-out data; a student built from opposite nodes."
+    ),
     tolerance="cosine 0.999; relative change 1e-3",
-    tolerance_reason="At a loss of 1e-8 the function is right to 1e-4 relative; finite samples leave students of one teacher free up to the gaps between samples.",
+    tolerance_reason=(
+        "At a loss of 1e-8 the function is right to 1e-4 relative; finite samples leave students of one teacher free "
+        "up to the gaps between samples."
+    ),
     quick=TWO_LAYER_QUICK
     | {"teacher": [5], "seeds": 5, "over": 5.0, "polarity": 0.5, "epochs": 20, "below": 1e-10, "iterations": 1500},
     full=TWO_LAYER_FULL

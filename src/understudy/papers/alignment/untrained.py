@@ -1,4 +1,6 @@
-"""Claim `untrained`: how well students of each width match teachers before any training, the null of every gain by width."""
+"""Claim `untrained`: how well students of each width match teachers before any training, the null of every gain by
+width.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ CLAIM = Claim(
         "correlation of 0.95 they match none."
     ),
     paper_value="untrained students are not shown",
-    measured_by="Best correlations of every teacher with students at their random start, at the paper's two-layer scale.",
+    measured_by=(
+        "Best correlations of every teacher with students at their random start, at the paper's two-layer scale."
+    ),
     tolerance="two standard errors over seeds",
     tolerance_reason="Differences between widths are paired by seed.",
     quick=TWO_LAYER_QUICK | {"overs": [1.0, 2.0, 5.0, 10.0], "samples": 16},

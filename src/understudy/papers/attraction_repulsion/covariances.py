@@ -28,7 +28,9 @@ def _values(count: int) -> list[float]:
 
 
 def _membership(samples: int, tries: int) -> tuple[Any, Any, float]:
-    """Verdicts on pairs made of generators, and on pairs with K^σ enlarged beyond K; the least separation of the latter."""
+    """Verdicts on pairs made of generators, and on pairs with K^σ enlarged beyond K; the least separation of the
+    latter.
+    """
     import numpy as np
 
     from understudy import activations
@@ -174,11 +176,15 @@ CLAIM = Claim(
     id="covariances",
     where="Prop. 3, 5, 17, App. C",
     statement=(
-        "For homogeneous activations the loss is one of hidden covariances over a translated convex cone, convex in each block; its "
+        "For homogeneous activations the loss is one of hidden covariances over a translated convex cone, convex in "
+        "each block; its "
         "optimum is that of training wide networks."
     ),
     paper_value="equal infima; partially convex",
-    measured_by="Random networks; the exact oracle over sign vectors for membership and Frank-Wolfe; trained networks of many widths.",
+    measured_by=(
+        "Random networks; the exact oracle over sign vectors for membership and Frank-Wolfe; trained networks of many "
+        "widths."
+    ),
     tolerance="gap 1e-4; optima 1e-6",
     tolerance_reason="The gap is the stopping rule of Frank-Wolfe, 1e-4, and 5e-7 for the comparison of optima.",
     quick={

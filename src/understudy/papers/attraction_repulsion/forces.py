@@ -99,9 +99,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     for f in wide:
         data |= {f"Z{f.layer}": f.representation, f"A{f.layer}": f.attraction, f"R{f.layer}": f.local_repulsion}
     notes = (
-        f"λ = {settings['penalty']:g} and Adam, {settings['steps']} steps, are ours: the paper gives neither λ nor rate. Balance is exact "
-        "with the force of the constraint Im Z_{ℓ+1}ᵀ ⊂ Im (Z^σ_ℓ)ᵀ and with slopes in [0, 1] at kinks; the two derivatives alone, as "
-        "the paper defines the forces, cancel only where Z^σ_ℓ has rank N, and here its rank is the number of rays. Layer 1 has more rays "
+        f"λ = {settings['penalty']:g} and Adam, {settings['steps']} steps, are ours: the paper gives neither λ nor "
+        f"rate. Balance is exact "
+        "with the force of the constraint Im Z_{ℓ+1}ᵀ ⊂ Im (Z^σ_ℓ)ᵀ and with slopes in [0, 1] at kinks; the two "
+        "derivatives alone, as "
+        "the paper defines the forces, cancel only where Z^σ_ℓ has rank N, and here its rank is the number of rays. "
+        "Layer 1 has more rays "
         "than three, see the share above; how many depends on λ."
     )
     return Measurement(checks, measured, data=data, notes=notes)
@@ -161,13 +164,19 @@ CLAIM = Claim(
     id="forces",
     where="Sec. 3.1 (4), Fig. 1",
     statement=(
-        "At a minimum the attraction of every hidden layer balances its repulsion; on three digits inputs cluster by class and neurons "
+        "At a minimum the attraction of every hidden layer balances its repulsion; on three digits inputs cluster by "
+        "class and neurons "
         "align along three rays."
     ),
     paper_value="balance; three clusters, three rays",
-    measured_by="Depth 3 on MNIST digits 7, 8, 9; the end of training, and the same network with one neuron a ray settled to rounding.",
+    measured_by=(
+        "Depth 3 on MNIST digits 7, 8, 9; the end of training, and the same network with one neuron a ray settled to "
+        "rounding."
+    ),
     tolerance="2 × conditioning × subgradient norm",
-    tolerance_reason="The residual equals (∂L/∂W_ℓ)(Z^σ_{ℓ-1})⁺ᵀ, at most the gradient norm over the least singular value.",
+    tolerance_reason=(
+        "The residual equals (∂L/∂W_ℓ)(Z^σ_{ℓ-1})⁺ᵀ, at most the gradient norm over the least singular value."
+    ),
     quick={"each": 5, "width": 20, "penalty": 3e-3, "steps": 3000, "rate": 1e-2},
     full={"each": 14, "width": 50, "penalty": 3e-3, "steps": 20_000, "rate": 1e-2},
     measure=_measure,

@@ -1,4 +1,6 @@
-"""Claim `linear`: the layers of a linear network of least norm interpolate between input and output; its cost is a Schatten quasi-norm."""
+"""Claim `linear`: the layers of a linear network of least norm interpolate between input and output; its cost is a
+Schatten quasi-norm.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ PENALTY = 0.02
 def _trained(
     inputs: Any, targets: Any, depth: int, width: int, starts: int, steps: int, seed: int
 ) -> tuple[Any, float, float]:
-    """The best of several trained networks, to a small gradient: weights, penalised loss, gradient norm. Columns are inputs."""
+    """The best of several trained networks, to a small gradient: weights, penalised loss, gradient norm. Columns are
+    inputs.
+    """
     import jax.numpy as jnp
     import numpy as np
 
@@ -38,7 +42,9 @@ def _trained(
 
 
 def _least_loss(values: Any, depth: int) -> float:
-    """min_A ‖A - Y‖² + λL Σ s_i(A)^(2/L) for X = I, one singular value at a time: a scan refined around its best point."""
+    """min_A ‖A - Y‖² + λL Σ s_i(A)^(2/L) for X = I, one singular value at a time: a scan refined around its best
+    point.
+    """
     import numpy as np
 
     total = 0.0
@@ -154,17 +160,20 @@ CLAIM = Claim(
     id="linear",
     where="Sec. 3.1, item 2; Sec. 1",
     statement=(
-        "In linear networks without bias the hidden covariances at a global minimum are Z_ℓᵀZ_ℓ = Xᵀ(X⁻ᵀZ_LᵀZ_L X⁻¹)^(ℓ/L) X, "
+        "In linear networks without bias the hidden covariances at a global minimum are Z_ℓᵀZ_ℓ = Xᵀ(X⁻ᵀZ_LᵀZ_L "
+        "X⁻¹)^(ℓ/L) X, "
         "and the representation cost is that of a Schatten-2/L norm, L Σ s_i^(2/L)."
     ),
     paper_value="formulas",
     measured_by=(
-        "Balanced weights in closed form; random factorisations; networks trained by Adam and L-BFGS, for X = I also against "
+        "Balanced weights in closed form; random factorisations; networks trained by Adam and L-BFGS, for X = I also "
+        "against "
         "the least loss, found one singular value at a time."
     ),
     tolerance="1e-5 on trained covariances, 1e-8 on costs and losses",
     tolerance_reason=(
-        "Gradient norms of 1e-5 over a curvature of order one give the covariances; norms and losses are second order in the error."
+        "Gradient norms of 1e-5 over a curvature of order one give the covariances; norms and losses are second order "
+        "in the error."
     ),
     quick={"inputs": 4, "depths": [2, 3], "seeds": 2, "factorisations": 50, "starts": 16, "steps": 4000},
     full={"inputs": 5, "depths": [2, 3, 4, 5], "seeds": 3, "factorisations": 200, "starts": 32, "steps": 10000},

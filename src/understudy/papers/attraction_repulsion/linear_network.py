@@ -4,7 +4,8 @@ A linear network of depth L represents A = W_L ⋯ W_1. With A = U S Vᵀ, the l
 
     min Σ_ℓ ‖W_ℓ‖² = L Σ_i s_i^(2/L) = L ‖A‖_(2/L)^(2/L)    (a Schatten quasi-norm),
 
-and it is reached exactly by balanced weights, W_ℓ = R_ℓ S^(1/L) R_(ℓ-1)ᵀ with R_0 = V, R_L = U and any R_ℓ with orthonormal
+and it is reached exactly by balanced weights, W_ℓ = R_ℓ S^(1/L) R_(ℓ-1)ᵀ with R_0 = V, R_L = U and any R_ℓ with
+orthonormal
 columns between. So W_ℓ ⋯ W_1 = R_ℓ S^(ℓ/L) Vᵀ, and for data X the covariances of layer ℓ are
 
     Z_ℓᵀZ_ℓ = Xᵀ (AᵀA)^(ℓ/L) X = Xᵀ (X⁻ᵀ Z_LᵀZ_L X⁻¹)^(ℓ/L) X
@@ -41,7 +42,8 @@ def represented_map(
     gap = float(np.max(np.abs(a @ x - z), initial=0.0))
     if gap > tolerance * max(1.0, float(np.max(np.abs(z), initial=0.0))):
         raise ValueError(
-            f"No linear map takes these inputs to these outputs (off by {gap:.3g}): the rows of the outputs must lie in the "
+            f"No linear map takes these inputs to these outputs (off by {gap:.3g}): the rows of the outputs must lie "
+            f"in the "
             "span of the rows of the inputs."
         )
     return a
@@ -50,7 +52,9 @@ def represented_map(
 def interpolate_covariance(
     inputs: Float[np.ndarray, "d N"], outputs: Float[np.ndarray, "m N"], layer: int, depth: int
 ) -> Float[np.ndarray, "N N"]:
-    """Z_ℓᵀZ_ℓ of layer ℓ of a linear network of least norm that takes X (d × N) to Z_L (m × N); ℓ = 0 is X, ℓ = L is Z_L."""
+    """Z_ℓᵀZ_ℓ of layer ℓ of a linear network of least norm that takes X (d × N) to Z_L (m × N); ℓ = 0 is X, ℓ = L is
+    Z_L.
+    """
     _check_depth(depth)
     if not 0 <= layer <= depth:
         raise ValueError(f"A network of depth {depth} has the layers 0 … {depth}; received layer {layer}.")
@@ -68,7 +72,8 @@ def balanced_weights(
 ) -> tuple[Float[np.ndarray, "_ _"], ...]:
     """Weights (W_1, …, W_L) of least norm with W_L ⋯ W_1 = A.
 
-    `widths` are those of the L - 1 hidden layers (each at least the rank of A; the rank unless given); with a `seed`, the hidden
+    `widths` are those of the L - 1 hidden layers (each at least the rank of A; the rank unless given); with a `seed`,
+    the hidden
     layers are turned by random rotations, which changes neither the product nor the norm.
     """
     _check_depth(depth)
@@ -77,7 +82,8 @@ def balanced_weights(
     chosen = [rank] * (depth - 1) if widths is None else list(widths)
     if len(chosen) != depth - 1 or any(n < rank for n in chosen):
         raise ValueError(
-            f"Depth {depth} has {depth - 1} hidden layers, each at least as wide as the rank {rank}; received widths {chosen}."
+            f"Depth {depth} has {depth - 1} hidden layers, each at least as wide as the rank {rank}; received widths "
+            f"{chosen}."
         )
     rng = None if seed is None else np.random.default_rng(seed)
     frames = [v.T]

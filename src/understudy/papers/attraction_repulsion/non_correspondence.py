@@ -92,10 +92,14 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         at_most("Y = (1, 1), W_2^ε = (√(1-λ), -ε) as printed: change of the loss per ε²", printed_rise, bound=0.0),
     ]
     note = (
-        "Consistent version: sum of squares ‖Z_2 - Y‖² without 1/N, X = (1, -1), and either Y = (1, 1) with W_2^ε = (√(1-λ), ε), "
-        "Z_2^ε = (1-λ, ε²), or Y = (1, -1) with W_2^ε = (√(1-λ), -ε), Z_2^ε = (1-λ, -ε²). The statement has Y = (1, -1) and the mean, the "
-        "proof Y = (1, 1), the sum, W_2^ε with -ε and yet Z_2^ε with +ε². With the mean the arc is a_1² + a_2² = 1 - Nλ (λ < 1/N); "
-        f"at 1 - λ the gradient norm is {min(printed_norms):.3f} or more. With Y = (1, 1) and -ε the loss rises by at least "
+        "Consistent version: sum of squares ‖Z_2 - Y‖² without 1/N, X = (1, -1), and either Y = (1, 1) with W_2^ε = "
+        "(√(1-λ), ε), "
+        "Z_2^ε = (1-λ, ε²), or Y = (1, -1) with W_2^ε = (√(1-λ), -ε), Z_2^ε = (1-λ, -ε²). The statement has Y = (1, "
+        "-1) and the mean, the "
+        "proof Y = (1, 1), the sum, W_2^ε with -ε and yet Z_2^ε with +ε². With the mean the arc is a_1² + a_2² = 1 - "
+        "Nλ (λ < 1/N); "
+        f"at 1 - λ the gradient norm is {min(printed_norms):.3f} or more. With Y = (1, 1) and -ε the loss rises by at "
+        f"least "
         f"{min(printed_rise):.2f} ε²."
     )
     measured = {
@@ -128,13 +132,20 @@ CLAIM = Claim(
     id="non-correspondence",
     where="Remark 4, Prop. 19",
     statement=(
-        "A ReLU network of widths (1, 2, 1) without bias on X = (1, -1) has weights that are a local minimum of the regularised loss "
+        "A ReLU network of widths (1, 2, 1) without bias on X = (1, -1) has weights that are a local minimum of the "
+        "regularised loss "
         "while their covariances are not one of L^k."
     ),
     paper_value="local minimum over weights, descent over covariances",
-    measured_by="Certificates on the arc of weights; the loss along a direction of the covariance cone; the certified global minimum.",
+    measured_by=(
+        "Certificates on the arc of weights; the loss along a direction of the covariance cone; the certified global "
+        "minimum."
+    ),
     tolerance="1e-14; 2e-6 on slopes",
-    tolerance_reason="Rounding of a handful of terms of order one; slopes are difference quotients over ε² = 1e-6, whose own error is ε².",
+    tolerance_reason=(
+        "Rounding of a handful of terms of order one; slopes are difference quotients over ε² = 1e-6, whose own error "
+        "is ε²."
+    ),
     quick={"penalties": [0.1, 0.4], "angles": [0.3, 0.7, 1.2]},
     full={"penalties": [0.01, 0.1, 0.4, 0.8], "angles": [0.1, 0.3, 0.7, 1.2, 1.5]},
     measure=_measure,

@@ -1,4 +1,6 @@
-"""Claim `one-dimensional`: two-layer ReLU networks with scalar input and output need at most 4N neurons for N inputs."""
+"""Claim `one-dimensional`: two-layer ReLU networks with scalar input and output need at most 4N neurons for N
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -140,13 +142,18 @@ CLAIM = Claim(
     id="one-dimensional",
     where="Prop. 15, App. D.2",
     statement=(
-        "Merging neurons whose cusps lie between the same inputs, with equal signs, keeps the outputs on the data and never raises the norm; at most 4N neurons are "
+        "Merging neurons whose cusps lie between the same inputs, with equal signs, keeps the outputs on the data and "
+        "never raises the norm; at most 4N neurons are "
         "left, so from 4N on the least loss does not depend on the width."
     ),
     paper_value="same outputs, norm not larger, at most 4N neurons",
-    measured_by="The algorithm on random and on trained networks; the best of many trained networks of widths 4N and 8N.",
+    measured_by=(
+        "The algorithm on random and on trained networks; the best of many trained networks of widths 4N and 8N."
+    ),
     tolerance="1e-12 on outputs; counts and norms exact; 1e-3 on least losses",
-    tolerance_reason="Sums of a hundred products in rounded arithmetic; training from random starts comes this near its minimum.",
+    tolerance_reason=(
+        "Sums of a hundred products in rounded arithmetic; training from random starts comes this near its minimum."
+    ),
     quick={
         "random": 100, "sizes": [1, 2, 4, 8], "trained": 20, "starts": 10, "inputs": 6, "width": 60, "steps": 4000, "few": 3, "many": 48,
     },

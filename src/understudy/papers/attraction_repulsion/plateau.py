@@ -45,7 +45,8 @@ def _mnist_problem(samples: int) -> tuple[Any, Any, Any, Any]:
 def _curve(problem: Any, cost: str, penalty: float, settings: Settings, tell: Any) -> tuple[Any, Any]:
     """Losses (widths × seeds) after training, and the test cost of the best run of each width.
 
-    The widths of one batch are trained together, the narrow ones as the widest with dead neurons (Prop. 6), whose gradient is zero.
+    The widths of one batch are trained together, the narrow ones as the widest with dead neurons (Prop. 6), whose
+    gradient is zero.
     λ is lowered to its value along the path of the settings: weights shrink at a speed proportional to λ.
     """
     import equinox as eqx
@@ -145,8 +146,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         }
     data["labels"] = np.array(list(measured))
     notes = (
-        "Rule: the least width from which on the least loss so far is within 10 % of the level, that of the widest, with at least three widths from there on. The "
-        "teacher's weights are N(0, 2/fan-in), the last layer's N(0, 1/fan-in); its scale and both λ on MNIST are not in the paper's text. "
+        "Rule: the least width from which on the least loss so far is within 10 % of the level, that of the widest, "
+        "with at least three widths from there on. The "
+        "teacher's weights are N(0, 2/fan-in), the last layer's N(0, 1/fan-in); its scale and both λ on MNIST are not "
+        "in the paper's text. "
         "Adam on the whole batch, then L-BFGS with λ lowered in steps; no run is known to be a global minimum."
     )
     return Measurement(checks, measured, data=data, notes=notes)
@@ -184,13 +187,20 @@ CLAIM = Claim(
     id="plateau",
     where="Prop. 6, 7, Fig. 2, App. A",
     statement=(
-        "The least regularised loss falls with the width and then stays: on MNIST and on a teacher's data the plateau starts around 10, "
+        "The least regularised loss falls with the width and then stays: on MNIST and on a teacher's data the plateau "
+        "starts around 10, "
         "long before N(N + 1)."
     ),
     paper_value="start around 10 in both settings (N = 1000, L = 3)",
-    measured_by="Best of several runs at each width; the start by a stated rule, with the bracket of widths and an interval over seeds.",
+    measured_by=(
+        "Best of several runs at each width; the start by a stated rule, with the bracket of widths and an interval "
+        "over seeds."
+    ),
     tolerance="start between 5 and 20 at the paper's scale",
-    tolerance_reason="'Around 10' is read off a logarithmic axis: half to double. Quick: about half to double the teacher's width, 3, and no more than classes.",
+    tolerance_reason=(
+        "'Around 10' is read off a logarithmic axis: half to double. Quick: about half to double the teacher's width, "
+        "3, and no more than classes."
+    ),
     quick={
         "teacher_task": {
             "teacher": [8, 3, 3, 3],

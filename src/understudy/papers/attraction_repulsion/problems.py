@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def small_problem(seed: int, **changes: Any) -> Regularised:
-    """Gaussian inputs and targets; four inputs in two dimensions, one output, eight hidden neurons unless said otherwise."""
+    """Gaussian inputs and targets; four inputs in two dimensions, one output, eight hidden neurons unless said
+    otherwise.
+    """
     c: dict[str, Any] = {
         "samples": 4,
         "inputs": 2,
@@ -36,7 +38,9 @@ SHAPES = 10
 
 
 def random_network(seed: int) -> tuple[Regularised, np.ndarray]:
-    """A random network: depth 2 to 4, with and without bias, several activations, N from 2 to 7; data and weights N(0, 1)."""
+    """A random network: depth 2 to 4, with and without bias, several activations, N from 2 to 7; data and weights
+    N(0, 1).
+    """
     shape = np.random.default_rng([seed % SHAPES, 4])
     depth = int(shape.integers(2, 5))
     widths = [int(n) for n in shape.integers(1, 8, depth - 1)]

@@ -62,7 +62,9 @@ def _bipartite(sizes: list[int], starts: int) -> tuple[list[Any], dict[str, Any]
 
 
 def _covariances(settings: Settings, progress: Progress) -> list[Any]:
-    """Lemma 10 and Prop. 8 on random networks: bounds, and networks rebuilt with as many neurons as the bound allows."""
+    """Lemma 10 and Prop. 8 on random networks: bounds, and networks rebuilt with as many neurons as the bound
+    allows.
+    """
     import numpy as np
 
     from understudy.networks import Deep
@@ -167,17 +169,20 @@ CLAIM = Claim(
     id="ranks",
     where="Sec. 4.1-4.2, Lemma 10, Prop. 8, Prop. 13",
     statement=(
-        "Rank(K) ≤ Rank_σ(K, K^σ) ≤ N(N+1), and as many neurons give the same covariances and outputs; EᵀE of a triangle-free "
+        "Rank(K) ≤ Rank_σ(K, K^σ) ≤ N(N+1), and as many neurons give the same covariances and outputs; EᵀE of a "
+        "triangle-free "
         "graph has its number of edges as cp-rank, so B_N has N²/4."
     ),
     paper_value={"cp-rank of B_N": "N²/4", "Rank_σ": "≤ N(N+1)"},
     measured_by=(
-        "Factors in whole numbers from above, incompatible edges and clique covers from below; random triangle-free graphs; Carathéodory's "
+        "Factors in whole numbers from above, incompatible edges and clique covers from below; random triangle-free "
+        "graphs; Carathéodory's "
         "reduction of wide layers by non-negative least squares, and networks rebuilt from it."
     ),
     tolerance="exact counts; 1e-11 on covariances, 1e-6 on outputs",
     tolerance_reason=(
-        "Sums of a few products in rounded arithmetic; outputs pass through pseudo-inverses of activations with condition numbers up to 1e5."
+        "Sums of a few products in rounded arithmetic; outputs pass through pseudo-inverses of activations with "
+        "condition numbers up to 1e5."
     ),
     quick={"sizes": [4, 6, 8], "starts": 10, "graphs": 20, "vertices": 8, "inputs": [2, 3, 4], "networks": 3},
     full={

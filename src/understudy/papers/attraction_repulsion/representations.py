@@ -65,7 +65,9 @@ def _unit(rng: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """Best minima found over weights and, from random representations, directly over those; and the way from one to the other."""
+    """Best minima found over weights and, from random representations, directly over those; and the way from one to
+    the other.
+    """
     import numpy as np
 
     from understudy.dynamics.settle import settle
@@ -155,8 +157,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "descent": descent,
     }
     notes = (
-        "Both searches are independent: best of many random starts each. Minima over representations are found with Tikhonov's ridge lowered "
-        "from 3e-4 to 1e-8 of the inputs' mean square, and made feasible by Ψ with that ridge; a first ridge of 1e-2 leads to other, higher minima. Plain "
+        "Both searches are independent: best of many random starts each. Minima over representations are found with "
+        "Tikhonov's ridge lowered "
+        "from 3e-4 to 1e-8 of the inputs' mean square, and made feasible by Ψ with that ridge; a first ridge of 1e-2 "
+        "leads to other, higher minima. Plain "
         "projected gradient descends, but slowly, as the pseudo-inverse is nearly singular."
     )
     return Measurement(checks, measured, data=data, notes=notes)
@@ -193,13 +197,19 @@ CLAIM = Claim(
     id="representations",
     where="Prop. 1/16, Sec. 3.3, App. B",
     statement=(
-        "L^r(Z) = C(Z_L) + λΣ‖Z_ℓ(Z^σ_{ℓ-1})⁺‖² has the infimum of the regularised loss: L^r(Φ(W)) ≤ L(W) with equality exactly on the "
+        "L^r(Z) = C(Z_L) + λΣ‖Z_ℓ(Z^σ_{ℓ-1})⁺‖² has the infimum of the regularised loss: L^r(Φ(W)) ≤ L(W) with "
+        "equality exactly on the "
         "image of Ψ, minima correspond, and it can be minimised directly."
     ),
     paper_value="equal infima; L^r(Φ(W)) < L(W) off the image of Ψ",
-    measured_by="Random networks of depth 2 to 4; minima settled over weights and, independently, over representations.",
+    measured_by=(
+        "Random networks of depth 2 to 4; minima settled over weights and, independently, over representations."
+    ),
     tolerance="1e-10 on inequalities; 1e-6 on optima",
-    tolerance_reason="Pseudo-inverses of random layers with condition numbers up to 1e4; a ridge of 1e-8 shifts minima by 1e-8 to 1e-7.",
+    tolerance_reason=(
+        "Pseudo-inverses of random layers with condition numbers up to 1e4; a ridge of 1e-8 shifts minima by 1e-8 to "
+        "1e-7."
+    ),
     quick={
         "networks": 200,
         "kinds": [{}],

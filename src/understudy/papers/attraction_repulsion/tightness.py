@@ -1,4 +1,6 @@
-"""Claim `tightness`: inputs X = I and outputs Y = B_N need N²/4 neurons for the least norm; one-hot outputs as many as classes."""
+"""Claim `tightness`: inputs X = I and outputs Y = B_N need N²/4 neurons for the least norm; one-hot outputs as many
+as classes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ PENALTY = 1e-4
 
 
 def _train(outputs: Any, width: int, settings: Settings, seed: int = 0) -> tuple[float, float, float, int]:
-    """Best of many starts for X = I and outputs Y (m × N): squared norm, the same over 2‖Z‖_*, largest error, neurons at work.
+    """Best of many starts for X = I and outputs Y (m × N): squared norm, the same over 2‖Z‖_*, largest error, neurons
+    at work.
 
     2‖Z‖_* bounds the squared norm of every network with outputs Z from below, whatever its width.
     """
@@ -49,7 +52,9 @@ def _remark(n: int) -> tuple[float, float]:
 
 
 def _one_hot(settings: Settings) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """One-hot outputs: (YᵀY)^(1/2) has constant blocks and cp-rank = classes; training reaches 2Σ√m_i with that many neurons."""
+    """One-hot outputs: (YᵀY)^(1/2) has constant blocks and cp-rank = classes; training reaches 2Σ√m_i with that many
+    neurons.
+    """
     import numpy as np
 
     from understudy.theory.cp_rank import cp_rank
@@ -139,7 +144,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         ),
         printed=printed,
         erratum_note=(
-            "App. D.1 gives the blocks of (YᵀY)^(1/2) for one-hot outputs the value 1/m_i; the square root of the m × m matrix of ones is "
+            "App. D.1 gives the blocks of (YᵀY)^(1/2) for one-hot outputs the value 1/m_i; the square root of the m × "
+            "m matrix of ones is "
             "that matrix over √m, so the value is 1/√m_i. Its cp-rank, the number of classes, is as stated."
         ),
     )
@@ -178,17 +184,20 @@ CLAIM = Claim(
     id="tightness",
     where="Prop. 14, Remark 23, App. D.1",
     statement=(
-        "X = I_N and Y = B_N have representation cost N², reached with N²/4 neurons and not with fewer; N neurons reach N² + N; one-hot outputs need as many "
+        "X = I_N and Y = B_N have representation cost N², reached with N²/4 neurons and not with fewer; N neurons "
+        "reach N² + N; one-hot outputs need as many "
         "neurons as there are classes."
     ),
     paper_value={"cost with N²/4 neurons": "N²", "cost with N neurons": "N² + N", "one-hot": "number of classes"},
     measured_by=(
-        "Two-layer ReLU networks without bias trained from many starts on squared error plus a falling penalty; every norm set against 2‖Z‖_*, its lower bound "
+        "Two-layer ReLU networks without bias trained from many starts on squared error plus a falling penalty; every "
+        "norm set against 2‖Z‖_*, its lower bound "
         "for any width."
     ),
     tolerance="0.1 %",
     tolerance_reason=(
-        "A penalty λ lowers singular values of the outputs by λ and the norm by 2λ each: 4e-5 relative at λ = 1e-4. One neuron fewer costs 0.13 % (N = 8) or more."
+        "A penalty λ lowers singular values of the outputs by λ and the norm by 2λ each: 4e-5 relative at λ = 1e-4. "
+        "One neuron fewer costs 0.13 % (N = 8) or more."
     ),
     quick={"sizes": [4, 6], "starts": 32, "steps": 10000, "fewer": 1, "wider": 0, "classes": [3, 2, 4]},
     full={"sizes": [4, 6, 8], "starts": 128, "steps": 15000, "fewer": 9, "wider": 2, "classes": [6, 2, 4, 3, 5]},

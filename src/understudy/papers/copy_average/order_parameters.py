@@ -1,4 +1,6 @@
-"""Claim `order-params`: the loss from norms and correlations, and where order parameters have no weights behind them."""
+"""Claim `order-params`: the loss from norms and correlations, and where order parameters have no weights behind
+them.
+"""
 
 from typing import Any
 

@@ -120,7 +120,8 @@ CLAIM = Claim(
     measured_by="One seed of the flow for each (n, k), order parameters at log-spaced times.",
     tolerance="1e-7 at the end",
     tolerance_reason=(
-        "Gradient norm at the end divided by the least eigenvalue (k^-3). Phase 1 is told by words only: a random student's "
+        "Gradient norm at the end divided by the least eigenvalue (k^-3). Phase 1 is told by words only: a random "
+        "student's "
         "correlation with Σv is 0.12 for k = 64, and 0.5 is four standard deviations."
     ),
     quick={"averaging": [[2, 3], [2, 12]], "copying": [8, 9], "seed": 0, "points": 120},

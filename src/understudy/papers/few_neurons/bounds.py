@@ -156,11 +156,15 @@ CLAIMS = (
         id="bounds",
         where="Lemma 4.2, App. D.2, Fig. 6",
         statement=(
-            "The least non-trivial eigenvalue at a split point is at most u(μ)λ_min(Y) for μ in (0, 1) and u(μ)λ_max(Y) outside, and the least one at "
+            "The least non-trivial eigenvalue at a split point is at most u(μ)λ_min(Y) for μ in (0, 1) and "
+            "u(μ)λ_max(Y) outside, and the least one at "
             "least λ_min(M_0) + μ λ(M_1)."
         ),
         paper_value="upper and lower bound hold",
-        measured_by="Spectra at split points of every neuron of the local minima, μ from -100 to ½ (1 - μ gives the same spectrum).",
+        measured_by=(
+            "Spectra at split points of every neuron of the local minima, μ from -100 to ½ (1 - μ gives the same "
+            "spectrum)."
+        ),
         tolerance="64 ε ‖H‖",
         tolerance_reason="Rounding of eigenvalues; the Hessian grows like μ².",
         quick={"points": 41, "minima": ["local-I"]},
@@ -173,7 +177,8 @@ CLAIMS = (
         id="spectrum-mu",
         where="Fig. 3b-d",
         statement=(
-            "Split at a = 1.35 or 1.98, Y has both signs and the Hessian a negative eigenvalue for every μ ≠ 0; split at a = -0.66, Y is positive "
+            "Split at a = 1.35 or 1.98, Y has both signs and the Hessian a negative eigenvalue for every μ ≠ 0; split "
+            "at a = -0.66, Y is positive "
             "definite: local minima on (0, ½], saddles of index 2 for μ < 0. At μ = 0 zero is a triple eigenvalue."
         ),
         paper_value="b, c: strict saddles; d: minima on (0, 0.5], index 2 for μ < 0; three zeros at μ = 0",

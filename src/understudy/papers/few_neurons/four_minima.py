@@ -99,8 +99,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         data[f"{name}|outgoing"] = rows["outgoing"].values[i]
         data[f"{name}|eigenvalues"] = rows["eigenvalues"].values[i]
     note = (
-        "The eigenvalue rows are those of the Hessian of ½Σ over the 10⁵ samples, N/2 = 5·10⁴ times that of the mean squared "
-        "error, and so fit in the rows of least and second eigenvalues; the row of largest ones is then ten times too large: "
+        "The eigenvalue rows are those of the Hessian of ½Σ over the 10⁵ samples, N/2 = 5·10⁴ times that of the mean "
+        "squared "
+        "error, and so fit in the rows of least and second eigenvalues; the row of largest ones is then ten times too "
+        "large: "
         + ", ".join(f"{n} {UNIT * rows['eigenvalues'].values[i][-1]:.3g}" for n, i in first.items())
         + " where 3.1e6, 3.0e6, 3.3e6, 3.3e6 are printed."
     )
@@ -110,16 +112,21 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         else f"Seeds in none of the four classes: {'; '.join(others)}."
     )
     notes = (
-        f"{explained} Losses are those of the population (times ½ as in Table 1); the paper's are on one data set. The second eigenvalue "
-        "of symmetry-induced minima depends on the mixing μ, which differs from seed to seed; Table 1 averages over 13 of them. "
-        "Verdicts on Table 1: least and second eigenvalues agree in units of ½Σ; the gradient row is rounding in the same units."
+        f"{explained} Losses are those of the population (times ½ as in Table 1); the paper's are on one data set. The "
+        f"second eigenvalue "
+        "of symmetry-induced minima depends on the mixing μ, which differs from seed to seed; Table 1 averages over 13 "
+        "of them. "
+        "Verdicts on Table 1: least and second eigenvalues agree in units of ½Σ; the gradient row is rounding in the "
+        "same units."
     )
     assert isinstance(rows, xr.Dataset)
     return Measurement(checks, measured, data=data, notes=notes, printed=printed, erratum_note=note if printed else "")
 
 
 def _induced(rows: Any, measured: dict[str, Any]) -> list[Any]:
-    """Zero along the line, and a second eigenvalue that depends on the mixing μ: from 0 at μ = 0 to its largest at ½."""
+    """Zero along the line, and a second eigenvalue that depends on the mixing μ: from 0 at μ = 0 to its largest at
+    ½.
+    """
     import understudy as us
     from understudy.surgery import irreducible, split
     from understudy.tasks import on_grid
@@ -216,7 +223,8 @@ CLAIM = Claim(
     id="four-minima",
     where="App. A.1, Table 1, Fig. 3a, 5",
     statement=(
-        "Four softplus students learning four softplus teachers in the plane from 1,000 Glorot starts end in a global minimum, one "
+        "Four softplus students learning four softplus teachers in the plane from 1,000 Glorot starts end in a global "
+        "minimum, one "
         "of two local minima, or a symmetry-induced local minimum."
     ),
     paper_value={
@@ -226,12 +234,14 @@ CLAIM = Claim(
         "outgoing weights of local-I": [1.35, 1.35, 1.98, -0.66],
     },
     measured_by=(
-        "Flow of the population loss (lattice quadrature) from as many seeds, each end certified; eigenvalues also at the minima of "
+        "Flow of the population loss (lattice quadrature) from as many seeds, each end certified; eigenvalues also at "
+        "the minima of "
         "data sets of 10⁵ samples."
     ),
     tolerance="99 % binomial interval; losses 3 %; eigenvalues 4 s.d. of one data set",
     tolerance_reason=(
-        "The paper's numbers come from 1,000 seeds and from one data set of 10⁵ samples; a loss of such small residuals fluctuates by "
+        "The paper's numbers come from 1,000 seeds and from one data set of 10⁵ samples; a loss of such small "
+        "residuals fluctuates by "
         "about a percent from one data set to another."
     ),
     quick={"seeds": 96, "cell": 48, "keep": False, "samples": 4},

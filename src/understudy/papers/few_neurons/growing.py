@@ -86,9 +86,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         close("outgoing weight of stable neurons, as printed", 0.42, weights, 0.05),
     ]
     note = (
-        f"The stable neurons have norms {norms.min():.4f} to {norms.max():.4f} and outgoing weights {weights.min():.4f} to {weights.max():.4f}: copies of unit "
-        "teachers up to half a percent, as the text around says (each matches one teacher neuron). The printed 1.70 and 0.42 fit "
-        "neither these nor, by their product 0.71, any copy of a unit teacher. The averaging neuron's outgoing weight is larger than the one-neuron solution's for as many "
+        f"The stable neurons have norms {norms.min():.4f} to {norms.max():.4f} and outgoing weights "
+        f"{weights.min():.4f} to {weights.max():.4f}: copies of unit "
+        "teachers up to half a percent, as the text around says (each matches one teacher neuron). The printed 1.70 "
+        "and 0.42 fit "
+        "neither these nor, by their product 0.71, any copy of a unit teacher. The averaging neuron's outgoing weight "
+        "is larger than the one-neuron solution's for as many "
         f"teachers from n = 3 on; at n = 2 it is smaller by {float((alone - average)[1, 1]):.1e}."
     )
     data = {
@@ -134,12 +137,17 @@ CLAIM = Claim(
     id="growing",
     where="Fig. 4",
     statement=(
-        "Softplus, 8 teachers, d = 9: splitting the averaging neuron at μ = ½ again and again gives one averaging neuron and stable neurons that "
-        "match one teacher each; the averaging neuron is shorter and stronger than the one-neuron solution for as many teachers, and the "
+        "Softplus, 8 teachers, d = 9: splitting the averaging neuron at μ = ½ again and again gives one averaging "
+        "neuron and stable neurons that "
+        "match one teacher each; the averaging neuron is shorter and stronger than the one-neuron solution for as many "
+        "teachers, and the "
         "correlation between the two kinds falls with n. Stable neurons have norm 1.70 and outgoing weight 0.42."
     ),
     paper_value={"stable neurons": {"norm": 1.70, "outgoing weight": 0.42}},
-    measured_by="grow: exact population flow, push along the least eigenvector of each split point, a certificate at every width.",
+    measured_by=(
+        "grow: exact population flow, push along the least eigenvector of each split point, a certificate at every "
+        "width."
+    ),
     tolerance="inequalities of Fig. 4; 0.05 on the printed numbers",
     tolerance_reason="The numbers are printed to two decimals as 'approximately'.",
     quick={"width": 3},

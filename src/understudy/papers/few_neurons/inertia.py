@@ -11,7 +11,9 @@ from understudy.papers.measurement import Measurement
 
 MUS = (-1.3, 0.0, 0.25, 0.5, 1.0, 2.2)
 _ZERO = 1e-11
-"""Zero eigenvalues beside the largest entry: Hessians and gradients are rounded at 1e-14, others may be as small as 1e-9."""
+"""Zero eigenvalues beside the largest entry: Hessians and gradients are rounded at 1e-14, others may be as small as
+1e-9.
+"""
 
 POPULATION = [
     {"kind": "population", "width": 1, "outputs": [], "teachers": 5, "activation": "erf"},
@@ -79,9 +81,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         printed = [at_most("blocks between the split neuron and the others are zero, as printed", coupled, bound=1e-9)]
         note = (
             "Eq. 100-102 print the blocks between the split neuron and the others as 0. They are not (up to "
-            f"{max(coupled):.2f} of the largest entry here): ∂²L/∂w_1∂θ' = μX', ∂²L/∂w_2∂θ' = (1-μ)X', ∂²L/∂a_1∂θ' = ∂²L/∂a_2∂θ'. "
-            "The matrix A(μ) takes just the combinations (1-μ)·first - μ·second and second - first to zero, so the theorem holds as "
-            f"stated: A⁻ᵀHA⁻¹ is the direct sum of Eq. 18 and the whole Hessian at θ to {max(congruent):.0e}. Below the diagonal "
+            f"{max(coupled):.2f} of the largest entry here): ∂²L/∂w_1∂θ' = μX', ∂²L/∂w_2∂θ' = (1-μ)X', ∂²L/∂a_1∂θ' = "
+            f"∂²L/∂a_2∂θ'. "
+            "The matrix A(μ) takes just the combinations (1-μ)·first - μ·second and second - first to zero, so the "
+            "theorem holds as "
+            f"stated: A⁻ᵀHA⁻¹ is the direct sum of Eq. 18 and the whole Hessian at θ to {max(congruent):.0e}. Below "
+            f"the diagonal "
             "-V must be read as -Vᵀ."
         )
     return Measurement(checks, measured, printed=printed, erratum_note=note)
@@ -128,13 +133,16 @@ CLAIM = Claim(
     id="inertia",
     where="Thm 4.1, Eq. 18-21, 100-102",
     statement=(
-        "The signs of the Hessian's eigenvalues where a neuron of a critical point is split are those at the point itself and those of "
+        "The signs of the Hessian's eigenvalues where a neuron of a critical point is split are those at the point "
+        "itself and those of "
         "[[μ(1-μ)Y, -V], [-Vᵀ, 0]]."
     ),
     paper_value="predicted = measured",
     measured_by=(
-        "Random critical points (data or teacher chosen so that a random network is critical): widths 1-5, outputs 1-3, with and without "
-        "biases, two costs, population and data, two-layer and hidden layers, μ inside and outside [0, 1]; Y and V by Eq. 19, inertia by "
+        "Random critical points (data or teacher chosen so that a random network is critical): widths 1-5, outputs "
+        "1-3, with and without "
+        "biases, two costs, population and data, two-layer and hidden layers, μ inside and outside [0, 1]; Y and V by "
+        "Eq. 19, inertia by "
         "eigenvalues."
     ),
     tolerance="exact",

@@ -59,7 +59,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "least number of negative eigenvalues": min(negatives),
     }
     notes = (
-        "Lemma D.2 gives the exact number of zeros for dim Null(V) = 1 and bounds otherwise; exactly it is d - d_out + 2 dim Null(V) for every "
+        "Lemma D.2 gives the exact number of zeros for dim Null(V) = 1 and bounds otherwise; exactly it is d - d_out + "
+        "2 dim Null(V) for every "
         "shape and rank. In Eq. 103 the entry is μ(1-μ)Y_kk; the determinant -V_kl² is the same."
     )
     return Measurement(checks, measured, notes=notes)
@@ -78,11 +79,14 @@ CLAIM = Claim(
     id="multi-output",
     where="Lemma D.1, D.2, Eq. 20, 103-105",
     statement=(
-        "With several outputs and V ≠ 0 every split point is a strict saddle; at μ = 0, 1 the number of zero eigenvalues follows from the "
+        "With several outputs and V ≠ 0 every split point is a strict saddle; at μ = 0, 1 the number of zero "
+        "eigenvalues follows from the "
         "null space of V."
     ),
     paper_value="≥ 1 negative eigenvalue; d - d_out + 2 zeros if dim Null(V) = 1",
-    measured_by="Eigenvalues of Eq. 18 and 105 at random critical points, and for random matrices V of every shape and rank.",
+    measured_by=(
+        "Eigenvalues of Eq. 18 and 105 at random critical points, and for random matrices V of every shape and rank."
+    ),
     tolerance="exact",
     tolerance_reason="Numbers of eigenvalues.",
     quick={"points": 3, "shapes": [SHAPES[1], SHAPES[3]]},

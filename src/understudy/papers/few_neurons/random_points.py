@@ -17,7 +17,8 @@ class Case(NamedTuple):
 def cases(shape: Mapping[str, Any], count: int) -> Iterator[Case]:
     """`count` random critical points of that shape.
 
-    `kind`: "data" (two-layer, `width`, `outputs`, `bias`, `cost`), "deep" (`widths`, `layer`), or "population" (`width`,
+    `kind`: "data" (two-layer, `width`, `outputs`, `bias`, `cost`), "deep" (`widths`, `layer`), or "population"
+    (`width`,
     `outputs`, `teachers`, `activation`).
     """
     import understudy as us

@@ -34,7 +34,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
                 if mu in (0.0, 1.0):
                     zeros.append(certificate.zeros)
                     orders.append(np.nan if certificate.way_down is None else certificate.way_down.order)
-                    # A second route: lower losses beside the point. Rounding of a sum of squares of 1e-6 is below 1e-18.
+                    # A second route: lower losses beside the point. Rounding of a sum of squares of 1e-6 is below
+                    # 1e-18.
                     falls = descent_beside(wide, lambda m, j=neuron, n=network: split(n, {j: [m, 1 - m]}), mu)  # type: ignore[misc]
                     kind = kind if min(falls) > 1e-18 else f"{kind} without a lower loss beside it"
                 if kind != expected:
@@ -52,7 +53,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         close("μ and 1 - μ have one spectrum: largest difference", 0.0, max(spectra), 1e-12),
     ]
     notes = (
-        "The sentence that ends Section 4, 'either for all μ in (0, 0.5] or for all μ > 0', must end in μ < 0, and it is no exclusive or: in "
+        "The sentence that ends Section 4, 'either for all μ in (0, 0.5] or for all μ > 0', must end in μ < 0, and it "
+        "is no exclusive or: in "
         "scenario iii both hold."
     )
     return Measurement(checks, {"scenario of each neuron": found, "split points certified": told}, notes=notes)
@@ -63,13 +65,16 @@ CLAIM = Claim(
     id="scenarios",
     where="Sec. 4, i-iii",
     statement=(
-        "Splitting a neuron of a minimum: Y positive definite gives minima for μ in (0, 1) and strict saddles outside; negative definite the "
+        "Splitting a neuron of a minimum: Y positive definite gives minima for μ in (0, 1) and strict saddles outside; "
+        "negative definite the "
         "reverse; both signs, strict saddles throughout; at μ = 0 and 1 always a non-strict saddle."
     ),
     paper_value="i: minima in (0, 1); ii: minima outside [0, 1]; iii: none; non-strict saddles at 0 and 1",
     measured_by=(
-        "Y by Eq. 19 at every neuron of the two local minima of the four-teacher example; certificates at split points, "
-        "those at μ = 0 and 1 by the slopes in the outgoing weight of the silent part beside it; there also a lower loss at every of "
+        "Y by Eq. 19 at every neuron of the two local minima of the four-teacher example; certificates at split "
+        "points, "
+        "those at μ = 0 and 1 by the slopes in the outgoing weight of the silent part beside it; there also a lower "
+        "loss at every of "
         "four shrinking distances."
     ),
     tolerance="exact",

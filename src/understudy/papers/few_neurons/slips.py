@@ -1,4 +1,6 @@
-"""Claims `relu-points` and `softplus-proof`: the critical points of one ReLU neuron, and two steps of the proof of Theorem 3.4."""
+"""Claims `relu-points` and `softplus-proof`: the critical points of one ReLU neuron, and two steps of the proof of
+Theorem 3.4.
+"""
 
 from typing import Any
 
@@ -47,7 +49,10 @@ RELU_POINTS = Claim(
     paper="few-neurons",
     id="relu-points",
     where="Thm 3.3",
-    statement="For k > 1 orthonormal ReLU teachers the only critical point of one neuron besides the global minima is w = 0, a = 0.",
+    statement=(
+        "For k > 1 orthonormal ReLU teachers the only critical point of one neuron besides the global minima is w = 0, "
+        "a = 0."
+    ),
     paper_value="w = 0, a = 0",
     measured_by="The exact gradient at equal correlations -1/√k, with the outgoing weight that makes ∂L/∂a zero.",
     tolerance="1e-12",
@@ -129,9 +134,15 @@ SOFTPLUS_PROOF = Claim(
     paper="few-neurons",
     id="softplus-proof",
     where="Lemma C.1, App. C.3.2",
-    statement="Eq. 76 increases with the correlation u, with the derivative that the proof of Lemma C.1 gives; fixed points have r ≥ u.",
+    statement=(
+        "Eq. 76 increases with the correlation u, with the derivative that the proof of Lemma C.1 gives; fixed points "
+        "have r ≥ u."
+    ),
     paper_value="∂_u G̃ of the proof; r ≥ u",
-    measured_by="Gauss-Hermite sums for the expectations, Price's theorem and differences for the derivative, and the one-neuron solutions.",
+    measured_by=(
+        "Gauss-Hermite sums for the expectations, Price's theorem and differences for the derivative, and the "
+        "one-neuron solutions."
+    ),
     tolerance="1e-8",
     tolerance_reason="Central differences with a step of 1e-5: h² times the third derivative, and rounding over h.",
     quick={"norms": [0.5], "correlations": [0.1, 0.5], "teachers": [2, 4]},

@@ -60,11 +60,14 @@ CLAIM = Claim(
     id="splitting",
     where="Sec. 2.2, Eq. 10-12",
     statement=(
-        "Splitting one or several neurons into any number of parts, with coefficients that sum to one, keeps the network's function and "
+        "Splitting one or several neurons into any number of parts, with coefficients that sum to one, keeps the "
+        "network's function and "
         "keeps a critical point critical."
     ),
     paper_value="unchanged function, zero gradient",
-    measured_by="Networks made critical by the choice of the data; one and several outputs, and hidden layers with biases.",
+    measured_by=(
+        "Networks made critical by the choice of the data; one and several outputs, and hidden layers with biases."
+    ),
     tolerance=1e-11,
     tolerance_reason="Rounding of sums with coefficients of order ten.",
     quick={

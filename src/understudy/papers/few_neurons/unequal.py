@@ -83,9 +83,14 @@ CLAIM = Claim(
     paper="few-neurons",
     id="unequal-correlations",
     where="Thm 3.2, C.1",
-    statement="Under Assumption 3.1 (i) and (ii), every critical point of one neuron has equal correlations with all teachers.",
+    statement=(
+        "Under Assumption 3.1 (i) and (ii), every critical point of one neuron has equal correlations with all "
+        "teachers."
+    ),
     paper_value="u_i = 1/√k for a > 0",
-    measured_by="A closed form of critical points for exp(βx) and two teachers; their gradient by Gauss-Hermite quadrature.",
+    measured_by=(
+        "A closed form of critical points for exp(βx) and two teachers; their gradient by Gauss-Hermite quadrature."
+    ),
     tolerance="relative gradient 1e-13",
     tolerance_reason="Quadrature of exp(βx) with 60 nodes per input is exact to rounding.",
     quick={"correlations": [0.6, 0.3], "nodes": 60},

@@ -1,4 +1,6 @@
-"""Claim `asymptotic-error`: the error that label noise leaves, for committee machines with more students than teachers."""
+"""Claim `asymptotic-error`: the error that label noise leaves, for committee machines with more students than
+teachers.
+"""
 
 import math
 
@@ -52,7 +54,8 @@ CLAIM = Claim(
     id="asymptotic-error",
     where="our derivation; compare Goldt et al. 2019, final errors of students with more neurons than their teachers",
     statement=(
-        "Label noise σ leaves soft committee machines (erf, M teachers, M + L students) with a generalisation error that grows "
+        "Label noise σ leaves soft committee machines (erf, M teachers, M + L students) with a generalisation error "
+        "that grows "
         "with L: linear in η for small η, and in closed form for linear students."
     ),
     paper_value="as we derive it: erf ε ≈ (ησ²/2π)(L + M/√3) for η → 0; linear ε = ησ²(L + M)/(4 - 2η(L + M))",

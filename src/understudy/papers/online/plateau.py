@@ -53,13 +53,19 @@ CLAIM = Claim(
     id="symmetric-plateau",
     where="Saad and Solla 1995, the symmetric phase at small η; the point as in copy-average, App. B",
     statement=(
-        "At small learning rates K students of K orthonormal teachers (erf) linger near a symmetric fixed point and leave "
+        "At small learning rates K students of K orthonormal teachers (erf) linger near a symmetric fixed point and "
+        "leave "
         "it along one growing direction to specialise."
     ),
     paper_value="Q = C = 1/(2K-1), R = 1/√(K(2K-1)), ε = (K/π)(π/6 - K asin(1/2K))",
-    measured_by="The equations' speed and loss at that point; a run, its plateau, the certificate behind it, and when it leaves.",
+    measured_by=(
+        "The equations' speed and loss at that point; a run, its plateau, the certificate behind it, and when it "
+        "leaves."
+    ),
     tolerance=1e-12,
-    tolerance_reason="Closed forms on both sides; the predicted time neglects third orders of the growing direction (10 %).",
+    tolerance_reason=(
+        "Closed forms on both sides; the predicted time neglects third orders of the growing direction (10 %)."
+    ),
     quick={"teachers": [2, 3, 5], "small_rate": 1e-8, "rate": 0.1, "dim": 1000},
     full={"teachers": [2, 3, 4, 5, 8, 12], "small_rate": 1e-8, "rate": 0.1, "dim": 1000},
     measure=_measure,

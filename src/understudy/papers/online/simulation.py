@@ -30,7 +30,10 @@ CLAIM = Claim(
     where="the limit d → ∞ of Saad and Solla 1995, proved by Goldt et al. 2019; the exponent is our expectation",
     statement="Overlaps of one-pass SGD concentrate on the solution of the order-parameter equations as d grows.",
     paper_value="the equations are exact for d → ∞; deviations of order d^(-½), as we expect",
-    measured_by="Root mean square distance of simulated overlaps from the equations' over seeds, times and entries, fitted in d.",
+    measured_by=(
+        "Root mean square distance of simulated overlaps from the equations' over seeds, times and entries, fitted in "
+        "d."
+    ),
     tolerance=0.1,
     tolerance_reason="The mean square over 24 seeds is known to about a tenth at each of four dimensions.",
     quick={"dims": [50, 100, 200, 400], "seeds": 24, "tolerance": 0.15},

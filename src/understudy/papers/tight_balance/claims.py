@@ -34,7 +34,10 @@ CLAIMS: tuple[Claim, ...] = (
         paper=PAPER,
         id="loss-gradient",
         where="Sec. 1.2, 2.1, B.1, B.2",
-        statement="L(W) = ½ 1ᵀ(WWᵀ)^∘ρ 1 - 1ᵀ(WVᵀ)^∘ρ 1 + C is half the mean squared error; its spherical gradient is A - (AWᵀ∘I)W.",
+        statement=(
+            "L(W) = ½ 1ᵀ(WWᵀ)^∘ρ 1 - 1ᵀ(WVᵀ)^∘ρ 1 + C is half the mean squared error; its spherical gradient is A - "
+            "(AWᵀ∘I)W."
+        ),
         paper_value="formulas",
         measured_by="The general Gaussian calculus, automatic differentiation, and flows of length 10⁶.",
         tolerance="1e-14 relative to ρ²(n + k); norms 1e-13",
@@ -50,7 +53,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Copies of orthonormal teachers are critical; distinct copies are the global minimum for even ρ > 2, n ≤ k, and for "
         "ρ = 2 any orthonormal frame in the teachers' span is.",
         paper_value={"loss of distinct copies": "(k - n)/2"},
-        measured_by="Gradients at random copies; losses reached by the flow from uniform starts; random frames at ρ = 2.",
+        measured_by=(
+            "Gradients at random copies; losses reached by the flow from uniform starts; random frames at ρ = 2."
+        ),
         tolerance="1e-13; 1e-12 on losses",
         tolerance_reason="Rounding of sums of a few powers.",
         quick={
@@ -85,9 +90,15 @@ CLAIMS: tuple[Claim, ...] = (
         paper=PAPER,
         id="toy-points",
         where="Sec. 2.3, Fig. 1, Table 1",
-        statement="At n = k = d = 2 there are five classes of critical points: copy, tight-balance, balance, same copy, same balance.",
+        statement=(
+            "At n = k = d = 2 there are five classes of critical points: copy, tight-balance, balance, same copy, same "
+            "balance."
+        ),
         paper_value={"classes": 5},
-        measured_by="An exhaustive search of the torus of both angles with exclusion by derivative bounds; a certificate for each point.",
+        measured_by=(
+            "An exhaustive search of the torus of both angles with exclusion by derivative bounds; a certificate for "
+            "each point."
+        ),
         tolerance="exact counts",
         tolerance_reason="Counts.",
         quick={"degrees": [4, 6, 8]},
@@ -115,9 +126,13 @@ CLAIMS: tuple[Claim, ...] = (
         where="beyond the paper; Sec. 3.1, 5",
         statement="What kind of critical point tight balance is for each ρ and d, and how long the flow stays there.",
         paper_value="open; 'eventually escape to the global minimum', 'we empirically observe global convergence'",
-        measured_by="The closed-form spectrum, certificates, escape times from the slow curve, and uniform starts for ρ ≥ 6.",
+        measured_by=(
+            "The closed-form spectrum, certificates, escape times from the slow curve, and uniform starts for ρ ≥ 6."
+        ),
         tolerance="1e-10 on eigenvalues; 2 % on escape times",
-        tolerance_reason="Eigenvalues of 6 × 6 matrices to rounding; the next order of the escape time is relatively O(s).",
+        tolerance_reason=(
+            "Eigenvalues of 6 × 6 matrices to rounding; the next order of the escape time is relatively O(s)."
+        ),
         quick={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 13, "seeds": 60},
         full={"degrees": [4, 6, 8, 10], "dims": [2, 3, 4], "finest": -4, "escapes": 25, "seeds": 500},
         measure=_measure("nature", "nature"),
@@ -130,7 +145,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Students started beside one teacher linger at tight balance; the probability of meeting it from uniform starts "
         "grows with d (n = k = 2, ρ = 4).",
         paper_value="increases with d",
-        measured_by="Plateau detection along flows; within 0.1 of a tight-balance point up to time 10⁸, at least 1,000 starts a dimension.",
+        measured_by=(
+            "Plateau detection along flows; within 0.1 of a tight-balance point up to time 10⁸, at least 1,000 starts "
+            "a dimension."
+        ),
         tolerance="95 % intervals",
         tolerance_reason="Clopper-Pearson, exact for counts.",
         quick={"beside": 12, "seeds": 1000, "dims": [2, 3, 4, 8, 16, 32, 64]},
@@ -257,7 +275,9 @@ CLAIMS: tuple[Claim, ...] = (
         paper="tight-balance",
         id="frames",
         where="Lemma 2.2",
-        statement="For n < k, orthonormal teachers and even ρ, ρ = 2 among them, the Euclidean gradient B never vanishes.",
+        statement=(
+            "For n < k, orthonormal teachers and even ρ, ρ = 2 among them, the Euclidean gradient B never vanishes."
+        ),
         paper_value="B ≠ 0",
         measured_by="B at random orthonormal frames in the span of the teachers, ρ = 2.",
         tolerance="1e-13",
@@ -270,7 +290,10 @@ CLAIMS: tuple[Claim, ...] = (
         paper="tight-balance",
         id="leaves-cone",
         where="Sec. 3.2",
-        statement="At n = 2, k = d = 3 students need not stay in the cones of their closest teachers, however the two forces are scaled.",
+        statement=(
+            "At n = 2, k = d = 3 students need not stay in the cones of their closest teachers, however the two forces "
+            "are scaled."
+        ),
         paper_value="not guaranteed to stay",
         measured_by="The flow from a start in the cones beside a boundary, with repulsion scaled from 0.1 to 10.",
         tolerance="-1e-6",

@@ -73,7 +73,8 @@ def failing_epsilon(task: Sphere, rounds: int, batch: int, seed: int = 0) -> flo
             )
             rows = into_cones(changed, ROOT_HALF + epsilons)
         failed = np.flatnonzero(failures(task, rows) & (epsilons > best))
-        # A run beside the edge of a basin may go either way: only what fails at a hundredth of the tolerance, too, counts.
+        # A run beside the edge of a basin may go either way: only what fails at a hundredth of the tolerance, too,
+        # counts.
         failed = failed[failures(task, rows[failed], tolerance=1e-8)] if len(failed) else failed
         if len(failed):
             chosen = failed[int(np.argmax(epsilons[failed]))]

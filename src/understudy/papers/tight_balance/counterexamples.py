@@ -1,4 +1,6 @@
-"""Two small cases: frames at which the Euclidean gradient vanishes for ρ = 2, and a student that leaves its cone at n = 2, k = d = 3."""
+"""Two small cases: frames at which the Euclidean gradient vanishes for ρ = 2, and a student that leaves its cone at
+n = 2, k = d = 3.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def frames(settings: Settings, progress: Progress) -> Measurement:
         checks=[at_most("‖B‖ at orthonormal frames in the teachers' span, ρ = 2, n < k", norms, bound=1e-13)],
         measured={"largest ‖B‖": max(norms), "frames": len(norms)},
         printed=[at_least("Lemma 2.2 at ρ = 2: least ‖B‖ for n < k", norms, bound=1e-6)],
-        erratum_note="At ρ = 2, B = WWᵀW - WVᵀV, which is W - W for every orthonormal frame W in the span of the teachers.",
+        erratum_note=(
+            "At ρ = 2, B = WWᵀW - WVᵀV, which is W - W for every orthonormal frame W in the span of the teachers."
+        ),
     )
 
 
@@ -69,5 +73,8 @@ def leaves_cone(settings: Settings, progress: Progress) -> Measurement:
             at_most("least w_1·v_1 - w_1·v_3 along the flow, every scaling: it leaves its cone", least, bound=-1e-6),
         ],
         measured={"w_1·v_1 - w_1·v_3 at the end": last},
-        notes="On the cone's boundary w_1·v_1 = w_1·v_3 the two attractions balance; student 2, which leans to v_1, decides, at any scaling.",
+        notes=(
+            "On the cone's boundary w_1·v_1 = w_1·v_3 the two attractions balance; student 2, which leans to v_1, "
+            "decides, at any scaling."
+        ),
     )

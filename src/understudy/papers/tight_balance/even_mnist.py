@@ -82,7 +82,8 @@ def even_mnist(settings: Settings, progress: Progress) -> Measurement:
         data={"names": np.array(list(curves)), "curves": np.stack(list(curves.values()))},
         notes=(
             f"784-100-100-10 with biases, Glorot-normal weights, cross-entropy, Adam at {settings['rate']}, batches of "
-            f"{settings['batch']}, {settings['samples']} images, {settings['epochs']} epochs, {settings['seeds']} seeds; the paper gives "
+            f"{settings['batch']}, {settings['samples']} images, {settings['epochs']} epochs, {settings['seeds']} "
+            f"seeds; the paper gives "
             "neither rate, batch nor initialisation, and '3 layer' is read as three layers of weights."
         ),
     )

@@ -1,10 +1,13 @@
 r"""Which students on the sphere reach their own teachers: an explicit flow of many starts, until each is decided.
 
-The question of split-cone starts (Ottlik, Lemmas 3.1 and 3.2) is where runs end, not how they get there, and it is asked of tens
-of thousands of starts for dozens of degrees and widths. The field is not stiff, so that an explicit method in plain arrays does
+The question of split-cone starts (Ottlik, Lemmas 3.1 and 3.2) is where runs end, not how they get there, and it is
+asked of tens
+of thousands of starts for dozens of degrees and widths. The field is not stiff, so that an explicit method in plain
+arrays does
 it, without compiling a program for each degree.
 
-A run is decided as soon as every overlap |w_i·v_i| is at least `safe_overlap`: from there none can fall. With t = w_i·v_i,
+A run is decided as soon as every overlap |w_i·v_i| is at least `safe_overlap`: from there none can fall. With t =
+w_i·v_i,
 s² = 1 - t², repulsion r and every other overlap of a student with its own teacher at least t as well,
 
 d(w_i·v_i)/dt / ρ ≥ t^(ρ-1) s² - t s^ρ - r (n - 1) (2ts)^(ρ-1) (s + 2t²s),
@@ -98,7 +101,8 @@ def reach_own_teachers(
         end /= np.linalg.norm(end, axis=2, keepdims=True)
         stages.append(field(end))
         error = h * np.abs(sum(e * s for e, s in zip(_ERRORS, stages, strict=True))).max(axis=(1, 2))
-        # Errors stay small beside the speed: those of steps at the edge of stability would keep a run from coming to rest.
+        # Errors stay small beside the speed: those of steps at the edge of stability would keep a run from coming to
+        # rest.
         error /= np.minimum(tolerance, 1e-2 * speed)
         good = error <= 1
         time = np.where(good, time + h, time)

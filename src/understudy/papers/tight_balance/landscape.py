@@ -94,9 +94,12 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             "angles6": np.array([p.angles for p in searches[6].points]) if 6 in searches else np.zeros((0, 2)),
         },
         notes=(
-            "Complete: squares of the torus are excluded by bounds on derivatives or lie in a neighbourhood of a known zero where "
-            "there is no second; indices add up to 0. At ρ = 4 the neighbourhoods of the four degenerate points are settled by "
-            "hand: ∂_1L + ∂_2L = sin 4φ_1 + sin 4φ_2 vanishes only for φ_1 + φ_2 ∈ (π/2)ℤ or φ_1 - φ_2 ∈ π/4 + (π/2)ℤ, and on "
+            "Complete: squares of the torus are excluded by bounds on derivatives or lie in a neighbourhood of a known "
+            "zero where "
+            "there is no second; indices add up to 0. At ρ = 4 the neighbourhoods of the four degenerate points are "
+            "settled by "
+            "hand: ∂_1L + ∂_2L = sin 4φ_1 + sin 4φ_2 vanishes only for φ_1 + φ_2 ∈ (π/2)ℤ or φ_1 - φ_2 ∈ π/4 + (π/2)ℤ, "
+            "and on "
             "these lines one equation in one angle is left, whose zeros are the listed ones."
         ),
         printed=[
@@ -113,7 +116,8 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             ),
         ],
         erratum_note=(
-            "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For ρ ≥ 6 a sixth "
+            "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For "
+            "ρ ≥ 6 a sixth "
             "class appears: pairs that lean to one side (at ρ = 6 at π/24 and -5π/24), saddles between tight balance, "
             "which has become a minimum, and the copies."
         ),
@@ -176,8 +180,10 @@ def angle(settings: Settings, progress: Progress) -> Measurement:
         measured={f"θ_{d}": float(t) for d, t in zip(degrees, ours, strict=True)},
         data={"degrees": np.array(degrees), "angles": ours},
         notes=(
-            "Exactly one angle for each ρ by Descartes' rule (see theory.tight_balance); as ρ → ∞, ρθ² → (2/3) ln 2 = 0.462. "
-            "The intermediate conditions are printed with -a√(1-a²)^ρ where +a√(1-a²)^ρ follows; it cancels in the final one."
+            "Exactly one angle for each ρ by Descartes' rule (see theory.tight_balance); as ρ → ∞, ρθ² → (2/3) ln 2 = "
+            "0.462. "
+            "The intermediate conditions are printed with -a√(1-a²)^ρ where +a√(1-a²)^ρ follows; it cancels in the "
+            "final one."
         ),
     )
 

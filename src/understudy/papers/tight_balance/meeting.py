@@ -20,7 +20,8 @@ RADII = (0.05, 0.1, 0.2)
 class Meeting:
     """Of `runs` uniform starts in dimension `dim`, how many came within each radius of a tight-balance point.
 
-    `caught` counts runs that had not left by the end (time 10⁸): within 10⁻³ of it there. `elsewhere` counts runs that ended
+    `caught` counts runs that had not left by the end (time 10⁸): within 10⁻³ of it there. `elsewhere` counts runs that
+    ended
     neither there nor at two different teachers.
     """
 
@@ -55,7 +56,8 @@ def distance_to_tight_balance(rows: np.ndarray, degree: int) -> np.ndarray:
 def meet(dim: int, seeds: int, degree: int = 4, snapshots: int = 270) -> Meeting:
     """Follow `seeds` uniform starts to time 10⁸ and count meetings.
 
-    A run *meets* tight balance if at some kept time it is within 0.1 of a tight-balance point, as a vector in ℝ^(2d), up to
+    A run *meets* tight balance if at some kept time it is within 0.1 of a tight-balance point, as a vector in ℝ^(2d),
+    up to
     order and signs of students and order and signs of teachers. Within that distance the speed is below 0.4, so a
     passage takes longer than the spacing of the snapshots (30 a decade) at the times when it happens.
     """

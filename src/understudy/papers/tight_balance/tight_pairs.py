@@ -155,7 +155,9 @@ def tight_pairs(width: int, teachers: int, dim: int, degree: int, pairs: int = 1
 
 
 def outside_pair(dim: int, degree: int, repulsion: float = 1.0) -> np.ndarray:
-    """Rows (2, d) of a pair around teacher 0 that splits along the third coordinate, outside the span of two teachers."""
+    """Rows (2, d) of a pair around teacher 0 that splits along the third coordinate, outside the span of two
+    teachers.
+    """
     if dim < 3:
         raise ValueError(f"A direction outside the span of two teachers needs d ≥ 3; received d = {dim}.")
     theta = outside_angle(degree, repulsion)

@@ -200,7 +200,8 @@ def _polish(field_: _Field, starts: np.ndarray, period: float) -> np.ndarray:
 
 
 def _centre(field_: _Field, origin: np.ndarray) -> np.ndarray:
-    """A degenerate zero to rounding, from a guess: Newton's method on its flat gradient stops at the cube root of rounding.
+    """A degenerate zero to rounding, from a guess: Newton's method on its flat gradient stops at the cube root of
+    rounding.
 
     On the curve where the gradient's stiff component vanishes, its soft component is a s³ in the distance s from the
     zero: two points of the curve on either side give the zero by their cube roots.
