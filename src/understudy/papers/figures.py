@@ -6,7 +6,6 @@ from understudy.papers.claim import Claim
 from understudy.papers.measurement import UNMEASURED
 from understudy.papers.result import Result
 from understudy.papers.workspace import Workspace
-from understudy.plots.style import house_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +26,8 @@ def drawn(claim: Claim, result: Result, data: dict[str, object]) -> "Figure | No
 
 def draw(claim: Claim, result: Result, data: dict[str, object], workspace: Workspace) -> None:
     """Draw the claim's figure into the workspace; nothing for a claim without one."""
+    from understudy.plots.style import house_style
+
     with house_style():
         figure = drawn(claim, result, data)
         if figure is None:
