@@ -53,13 +53,8 @@ class Explore:
         return {"kind": self.kind, **case, "seed": self.seed, "start_std": self.init_std}
 
     def task(self) -> Task:
-        """The task. Softplus and its like in the plane are summed on a lattice, which is faster; see `tasks.on_grid`."""
-        from understudy.experiments.splitting import population_of
-
-        f = self.case
-        plain = f.outgoing == "trained" and not f.sphere and f.bias is None and f.student_activation is None
-        biased = {"teacher_bias", "teacher_offset", "mean", "covariance"} & set(f.arrays)
-        return population_of(f.make_teacher(), f.student) if plain and not biased else f.task()
+        """The task that is explored."""
+        return self.case.task()
 
     def to_rows(self, ends: Mapping[int, End]) -> xr.Dataset:
         """Ends of searches as rows."""

@@ -39,8 +39,8 @@ MOST_STEPS = 300
 CHUNK = 20
 """Steps between two looks at the searches."""
 
-FAR = 1e3
-"""A search whose parameters grow beyond this norm is on its way to infinity."""
+FAR, FAR_BY_QUADRATURE = 1e3, 20.0
+"""A search whose parameters grow beyond this norm is on its way to infinity. Quadrature takes more and more nodes there."""
 
 _CRITICAL = 1e-11
 """Gradient norm, relative to the scale of the targets, at which a search has converged; Newton's method polishes it."""
@@ -120,7 +120,8 @@ def search(
         "status": np.full(width, _STUCK),
         "steps": np.zeros(width, int),
     }
-    scale = jnp.asarray(_CRITICAL * max(task.target_scale, 1e-300))
+    far = FAR if task.closed_form else FAR_BY_QUADRATURE
+    limits = jnp.asarray([_CRITICAL * max(task.target_scale, 1e-300), far])
 
     def load(lane: int) -> None:
         owner[lane] = waiting.pop() if waiting else -1
@@ -135,7 +136,7 @@ def search(
         total = 0
         while any(o >= 0 for o in owner):
             prepared = task.prepared(jnp.asarray(now["vector"]))
-            moved = alone(_advance, prepared, Searches(**now), scale)  # type: ignore[arg-type]
+            moved = alone(_advance, prepared, Searches(**now), limits)  # type: ignore[arg-type]
             now = {name: np.array(x) for name, x in moved._asdict().items()}
             total += CHUNK
             if watch is not None:
@@ -162,7 +163,7 @@ def _end(now: dict[str, np.ndarray], polished: tuple[np.ndarray, ...], lane: int
 
 
 @eqx.filter_jit
-def _advance(task: Task, searches: Searches, stop: Array) -> Searches:
+def _advance(task: Task, searches: Searches, limits: Array) -> Searches:
     """Advance every search by up to `CHUNK` steps, fewer if half of them have ended."""
     one = jax.vmap(_step, in_axes=(None, 0, None))
     enough = jnp.sum(searches.status == _SEARCHING) // 2
@@ -171,13 +172,13 @@ def _advance(task: Task, searches: Searches, stop: Array) -> Searches:
         return (carry[0] < CHUNK) & (jnp.sum(carry[1].status == _SEARCHING) > enough)
 
     def body(carry: tuple[Array, Searches]) -> tuple[Array, Searches]:
-        return carry[0] + 1, one(task, carry[1], stop)
+        return carry[0] + 1, one(task, carry[1], limits)
 
     return jax.lax.while_loop(condition, body, (jnp.asarray(0), searches))[1]
 
 
-def _step(task: Task, s: Searches, stop: Array) -> Searches:
-    """One attempted step of one search."""
+def _step(task: Task, s: Searches, limits: Array) -> Searches:
+    """One attempted step of one search; `limits`: the gradient norm to stop at, and the norm that is too far."""
     local, origin = task.chart(s.vector)
     loss, gradient, hessian = local.evaluate(origin)
     finite = jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
@@ -201,8 +202,8 @@ def _step(task: Task, s: Searches, stop: Array) -> Searches:
     status = jnp.select(
         [
             ~finite,
-            (norm <= stop) & (s.descent <= 0),
-            jnp.linalg.norm(s.vector) > FAR,
+            (norm <= limits[0]) & (s.descent <= 0),
+            jnp.linalg.norm(s.vector) > limits[1],
             radius < 1e-10,
             s.steps >= MOST_STEPS,
         ],
