@@ -1,7 +1,5 @@
 """Follow the gradient flow from random starts to critical points, and certify and explain them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -4,8 +4,6 @@ The systems are (s I + H(θ) - w H(φ) + τ UᵀU) x = b. The preconditioner is 
 on `Task.hessian_groups`, taken at an earlier point.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The lowest way that is found from one minimum to another: a chain of certified saddles and minima."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -7,8 +7,6 @@ example). A family has one loss, and its pieces can differ in index. It counts a
 least index that was found.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

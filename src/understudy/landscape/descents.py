@@ -1,7 +1,5 @@
 """Both sides of a saddle, followed down by the gradient flow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Mode connectivity: how high the loss rises between two networks, on straight lines and on relaxed paths."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Certify points of problems that are too large for a dense Hessian, from the ends of its spectrum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The discrete symmetries of two-layer students: how many copies a point has, and which copy is closest to another."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
