@@ -1,6 +1,7 @@
 """What the documentation says is true: its Python runs and prints what stands there, its commands exist with their options,
 every page is in the site's contents, and every figure shows a result of the ledger."""
 
+import ast
 import contextlib
 import io
 import json
@@ -71,6 +72,22 @@ def test_a_notebook_holds_what_its_page_holds(name):
     assert stored == notebooks.written(page)
     code = ["".join(cell["source"]) + "\n" for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"]
     assert code == blocks(page, "python")
+
+
+ROOMS_OF_USERS = ("alignment", "branches", "experiments", "landscape", "online", "plots", "points", "proofs",
+                  "regularised", "results", "surgery", "theory", "torch")  # fmt: skip
+
+
+@pytest.mark.parametrize("room", ["", *ROOMS_OF_USERS])
+def test_every_public_name_is_in_the_api(room):
+    page = (ROOT / "docs" / "api.md").read_text()
+    tree = ast.parse((ROOT / "src" / "understudy" / room / "__init__.py").read_text())
+    taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "understudy"]
+    names = {
+        alias.asname or alias.name for node in taken if node.module.startswith("understudy.") for alias in node.names
+    }
+    missing = [n for n in names if n[0] != "_" and not re.search(rf"^::: understudy\.(\w+\.)*{n}$", page, re.M)]
+    assert not missing
 
 
 def test_every_link_between_pages_leads_somewhere():
