@@ -59,6 +59,7 @@ PAPERS: dict[str, Paper] = {
             "One-pass SGD of soft committee machines in large dimensions (1995 and 2019)",
             "Saad, Solla; Goldt, Advani, Saxe, Krzakala, Zdeborová",
         ),
+        Paper("landscape", "The landscape beyond the papers: what Understudy measured itself", "Understudy"),
         Paper("promises", "What Understudy itself promises", "Understudy"),
     )
 }

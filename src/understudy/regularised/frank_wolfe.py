@@ -10,12 +10,15 @@ Let ρ = max_w ‖V σ((Z^σ_0)ᵀw)‖² over unit w. Every competitor with a l
 
   f - min L ≤ ⟨∇f, α⟩ + λ max(0, ρ - 1) f/λ.
 
-This gap holds for networks of any width, because ρ is found exactly (`ConeOracle`). A corrective step minimises f over
-all α (the group lasso of the neurons found so far), so that the first term vanishes. Before this step the neurons slide
-downhill.
+This gap holds for networks of any width and for any upper bound of ρ: from enumeration (`ConeOracle`), from branch and
+bound (`caps`), or from a semidefinite relaxation (`relaxation`). For the squared cost `dual_bound` is better where the
+bound of ρ is loose. A corrective step minimises f over all α (the group lasso of the neurons found so far), so that the
+first term vanishes. Before this step the neurons slide downhill.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import equinox as eqx
 import jax
@@ -25,7 +28,10 @@ from jaxtyping import Array
 from scipy.optimize import minimize
 
 from understudy.activations import activate
-from understudy.regularised.cone_oracle import ConeOracle
+from understudy.regularised.caps import branch_and_bound
+from understudy.regularised.cone_oracle import MOST_INPUTS, ConeOracle, Maximum
+from understudy.regularised.local_search import search
+from understudy.regularised.relaxation import Responses, relaxed_bound
 from understudy.tasks.empirical import squared
 from understudy.tasks.regularised import Regularised, Weights
 
@@ -48,9 +54,36 @@ class GlobalMinimum:
     history: np.ndarray
     converged: bool
 
+    @property
+    def within(self) -> float:
+        """The network's loss is at most this share of itself above the best one of any width; infinite if unknown."""
+        return self.gap / self.value if self.value > 0 else 0.0
 
-def minimise_globally(task: Regularised, *, tolerance: float = 1e-4, iterations: int = 300) -> GlobalMinimum:
-    """The minimum of L_λ over networks of depth 2 and any width, to a relative gap; N ≤ 9 inputs.
+    def __str__(self) -> str:
+        if not np.isfinite(self.gap):
+            return f"loss {self.value:.9g}: the search was local and certifies nothing"
+        return f"loss {self.value:.9g}, within {100 * self.within:.3g} % of the best network of any width"
+
+
+Oracle = Literal["auto", "exact", "caps", "relaxation", "local"]
+
+MOST_DIMENSIONS = 4
+"""Branch and bound over caps is the default up to this rank of the inputs (with bias)."""
+
+
+def minimise_globally(
+    task: Regularised, *, tolerance: float = 1e-4, iterations: int = 300, oracle: Oracle = "auto"
+) -> GlobalMinimum:
+    """The minimum of L_λ over networks of depth 2 and any width, and how far the result can be above it.
+
+    **Arguments**
+
+    - `tolerance`: stop when the relative gap is this small.
+    - `iterations`: stop after so many rounds.
+    - `oracle`: how ρ is bounded. `"exact"` enumerates sign patterns (N ≤ 9 inputs). `"caps"` is branch and bound over the
+      sphere, for inputs that span few dimensions; it closes the gap there for any N. `"relaxation"` is a semidefinite
+      relaxation for any N, with a gap that it states. `"local"` searches for directions and certifies nothing: the gap
+      is infinite. `"auto"`: exact up to 9 inputs, then caps up to rank 4, then the relaxation.
 
     >>> task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1, bias=0.0, weights=[1.0, 1.0])
     >>> round(minimise_globally(task).value, 9)  # 2((1 - c)² + 2λc) at c = 1 - λ
@@ -62,11 +95,9 @@ def minimise_globally(task: Regularised, *, tolerance: float = 1e-4, iterations:
             "block_gap gives the gap of one layer with the others fixed."
         )
     entry = np.asarray(task.entry)
-    oracle = ConeOracle(entry, task.activation)
-    samples = task.samples
-    directions = np.zeros((0, entry.shape[0]))
-    alpha = np.zeros(0)
-    duals: Dual = np.zeros((task.widths[-1], samples))
+    bounds = _oracle(oracle, entry, task)
+    directions, alpha = np.zeros((0, entry.shape[0])), np.zeros(0)
+    duals: Dual = np.zeros((task.widths[-1], task.samples))
     history: list[tuple[float, float]] = []
     value = gap = np.inf
     lower = -np.inf
@@ -76,20 +107,66 @@ def minimise_globally(task: Regularised, *, tolerance: float = 1e-4, iterations:
         keep = alpha > 1e-12 * alpha.max(initial=1e-300)
         directions, alpha = directions[keep], alpha[keep]
         v = np.asarray(duals)
-        gram = v.T @ v
-        found = oracle.maximise(np.zeros((samples, samples)), (gram + gram.T) / 2)
+        found = bounds(v, tolerance)
         along = float(task.penalty * alpha @ (1 - _responses(task, directions, v)))
-        lower = max(lower, value - (max(along, 0.0) + max(found.upper - 1, 0.0) * value))
+        if np.isfinite(found.upper):
+            convex = value - (max(along, 0.0) + max(found.upper - 1, 0.0) * value)
+            lower = max(lower, convex, dual_bound(task, v, found.upper))
         gap = value - lower
         history.append((value, lower))
-        if gap <= tolerance * value:
+        if gap <= tolerance * value or found.value <= 1 + 0.01 * tolerance:
             break
         directions = np.concatenate([directions, found.direction[None]])
         alpha = np.concatenate([alpha, [1e-3 * (1 + alpha.mean() if len(alpha) else 1.0)]])
     network = _network(task, directions, alpha, np.asarray(duals))
-    return GlobalMinimum(
-        value, gap, directions, alpha, network, np.array(history), bool(gap <= tolerance * max(value, 1e-300))
+    converged = bool(gap <= tolerance * max(value, 1e-300))
+    return GlobalMinimum(value, gap, directions, alpha, network, np.array(history), converged)
+
+
+def _oracle(name: Oracle, entry: np.ndarray, task: Regularised) -> Callable[[np.ndarray, float], Maximum]:
+    """A function from V and a tolerance to a large response, an upper bound of all responses, and a direction."""
+    if name not in get_args(Oracle):
+        raise ValueError(f"oracle is one of {', '.join(get_args(Oracle))}; received {name!r}.")
+    if name == "exact" or (name == "auto" and entry.shape[1] <= MOST_INPUTS):
+        exact, none = ConeOracle(entry, task.activation), np.zeros((task.samples, task.samples))
+        return lambda v, tolerance: exact.maximise(none, v.T @ v)
+    responses = Responses.of(entry, task.activation)
+    if name == "auto":
+        name = "caps" if responses.rank <= MOST_DIMENSIONS else "relaxation"
+
+    def bounded(v: np.ndarray, tolerance: float) -> Maximum:
+        value, direction = search(responses, v)
+        if name == "local":
+            return Maximum(value, np.inf, direction)
+        if value > 1 + 0.01 * tolerance:  # not the last round, so that a bound is not needed yet
+            return Maximum(value, np.inf, direction)
+        if name == "caps":
+            upper, _ = branch_and_bound(responses, v, max(value, 1.0), tolerance=0.1 * tolerance)
+        else:
+            upper = relaxed_bound(responses, v)
+        return Maximum(value, max(upper, value), direction)
+
+    return bounded
+
+
+def dual_bound(task: Regularised, duals: np.ndarray, upper: float) -> float:
+    """A lower bound of the loss of every network of any width, from V and an upper bound of ρ(V); squared cost only.
+
+    Fenchel duality gives min L ≥ D(V) = Σ_s (2λ v_s·y_s - λ²‖v_s‖²/p_s) - λβ²‖V 1‖² for every V with ρ(V) ≤ 1. Because
+    ρ(tV) = t²ρ(V), this is the largest D(tV) with t² ≤ 1/upper. It is -inf for other costs.
+    """
+    if task.cost is not squared:
+        return -np.inf
+    weights, targets = np.asarray(task.sample_weights), np.asarray(task.targets).T
+    linear = task.penalty * float(np.sum(duals * targets))
+    seen = weights > 0
+    square = task.penalty**2 * float(np.sum(duals[:, seen] ** 2 / weights[seen])) + task.penalty * task.bias**2 * float(
+        np.sum(duals.sum(axis=1) ** 2)
     )
+    if np.any(duals[:, ~seen]) or linear <= 0:
+        return 0.0  # D(0)
+    t = min(linear / max(square, 1e-300), 1 / np.sqrt(max(upper, 1e-300)))
+    return 2 * linear * t - square * t**2
 
 
 def _activated(task: Regularised, directions: np.ndarray) -> np.ndarray:
