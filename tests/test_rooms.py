@@ -31,6 +31,7 @@ ROOMS = [
     "surgery",
     "alignment",
     "regularised",
+    "layers",
     "store",
     "network_files",
     "results",
