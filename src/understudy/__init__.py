@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from understudy import experiments as experiments
     from understudy import gaussian as gaussian
     from understudy import lab as lab
-    from understudy import layers as layers
     from understudy import landscape as landscape
+    from understudy import layers as layers
     from understudy import networks as networks
     from understudy import online as online
     from understudy import plots as plots

@@ -72,6 +72,8 @@ def _describe(
     source: tuple[Any, ...], result: Path | None, seed: int | None, **numbers: Any
 ) -> tuple[Grow, Task, dict[str, Any]]:
     """The growth that the options describe, the task it begins with, and a description for people."""
+    import numpy as np
+
     from understudy.commands.sources import read_result, read_teacher
     from understudy.experiments.fit import Fit
     from understudy.experiments.growing import Grow
@@ -81,13 +83,14 @@ def _describe(
     student = numbers["student"]
     if result is not None:
         fit, task, point, told = read_result(result, seed, reduced=False)
-        return Grow(fit, **numbers, start=task.flatten(point)), task, {**told, "grown to": student}
+        start = np.asarray(task.flatten(point))
+        return Grow(fit, **numbers, start=start), task, {**told, "grown to": student}
     teacher = read_teacher(*source)
     task = Population(teacher, 1)
     arrays = {name: array for name, (_, array) in task.givens().items()}
     told = {"activation": teacher.activation.name, "teacher": teacher.width, "student": student, "dim": teacher.dim}
     fit = Fit(student=1, activation=teacher.activation.name, arrays=arrays)
-    return Grow(fit, **numbers, start=task.flatten(first_neuron(teacher))), task, told
+    return Grow(fit, **numbers, start=np.asarray(task.flatten(first_neuron(teacher)))), task, told
 
 
 def _grow(described: Grow, remote: Any, quiet: bool) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ at 0, so that E[(m1 + x) σ1'' …] = 0: the same with q11 for 1 + q11, one orde
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -100,12 +101,14 @@ def piecewise_linear_partials(
     tails = nodes > bivariate.QUICK
     forward, meeting = _at_kink(first, second, (m1, h, r1, c.q11), m2, q12, s, tails)
     backward, _ = _at_kink(second, first, (m2, k, r2, c.q22), m1, q12, s, tails)
+    quadrants: Any
     if tails:
         quadrants = _quadrants(first, second, c, (m1, m2), (h, k), s, nodes)
     else:
         both = _slopes_together(first, second, (h, k), q12, s)
         *kinks, both = bivariate.keep(*forward, *backward, both)
-        forward, backward, quadrants = kinks[:3], kinks[3:], ((None, both), (None, jnp.abs(both)))
+        forward, backward = (kinks[0], kinks[1], kinks[2]), (kinks[3], kinks[4], kinks[5])
+        quadrants = ((None, both), (None, jnp.abs(both)))
     forward = (*forward[:2], jnp.where(meeting, jnp.nan, forward[2]))
     lost = [(kink != 0) & (r == 0) & (m == 0) for kink, r, m in ((first.kink, r1, m1), (second.kink, r2, m2))]
     found = []

@@ -43,11 +43,11 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(*size: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
     """An empty figure of this size in inches, which is not part of pyplot's state."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def given_axes(axes: Any, count: int) -> list[Any]:

@@ -192,6 +192,7 @@ def _stage(
     hidden = task.hidden_layer(vector, layer)
     shown = described if "norm" in described else describe_neurons(hidden.rows[None], np.asarray(hidden.outgoing)[None])
     outgoing = shown["outgoing"][1][0]
+    neuron, matrices, along = (None, None, None) if split is None else split
     return Stage(
         hidden.width,
         task.unflatten(vector),
@@ -202,7 +203,9 @@ def _stage(
         shown["norm"][1][0],
         outgoing[:, 0] if outgoing.ndim == 2 and outgoing.shape[1] == 1 else outgoing,
         shown["student_student"][1][0],
-        *((None, None, None) if split is None else split),  # type: ignore[call-arg]
+        split_neuron=neuron,
+        matrices=matrices,
+        pushed_along=along,
         trajectory=trajectory,
         task=task,
     )

@@ -149,7 +149,8 @@ def _random(task: Population, norms: tuple[float, float], count: int) -> np.ndar
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(count, task.dim))
     directions[:, -1] = np.abs(directions[:, -1])
-    radii = np.exp(rng.uniform(*np.log(norms), size=count))
+    low, high = np.log(norms)
+    radii = np.exp(rng.uniform(low, high, size=count))
     return radii[:, None] * directions / np.linalg.norm(directions, axis=1)[:, None]
 
 
@@ -196,7 +197,7 @@ def _canonical(task: Population, v: np.ndarray) -> np.ndarray:
     w[-1] = abs(w[-1])
     sigma = task.activation
     if sigma.homogeneity is not None:
-        norm = np.linalg.norm(w)
+        norm = float(np.linalg.norm(w))
         w, a = w / norm, a * norm**sigma.homogeneity
     if sigma.parity is not None:
         along = np.asarray(task.teacher.incoming)[:, :-1] @ w[:-1]
