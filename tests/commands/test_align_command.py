@@ -66,7 +66,7 @@ def test_a_grid_is_trained_stored_and_reused(tmp_path):
         ("--epochs", "0", "epochs"),
         ("--threshold", "1.5", "between 0 and 1"),
         ("--optimizer", "newton", "'sgd' or 'adam'"),
-        ("--batch", "41", "between 1 and 40"),
+        ("--batch", "41", "samples, 40"),
         ("--seeds", "none", "--seeds"),
         ("--jobs", "0", "--jobs"),
     ],
