@@ -113,7 +113,7 @@ def test_bad_input_exits_2_and_writes_nothing(archive, tmp_path):
         ((broken,), "cannot be read as an archive"),
         ((odd, "--activation", "relu"), "layer 2 has weights (1, 3)"),
         ((archive, "--seed", 1), "archive of one network"),
-        ((archive, "--tolerance", 3), "below 2"),
+        ((archive, "--tolerance", 3), "less than 2"),
     ]:
         done = run(*arguments, "--out", tmp_path / "out")
         assert done.exit_code == 2, (arguments, done.output)

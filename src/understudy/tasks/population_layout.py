@@ -58,7 +58,7 @@ def weights(task: "Population", vector: Any) -> tuple[Any, Any]:
     if task.fixed_outgoing is not None:
         return found[..., : task.dim], task.fixed_outgoing
     outgoing = found[..., task.dim + task.trains_bias :]
-    return found[..., : task.dim], outgoing.reshape(*found.shape[:-1], *task.outputs)
+    return found[..., : task.dim], outgoing.reshape((*found.shape[:-1], *task.outputs))
 
 
 def parts(task: "Population", vector: Any) -> tuple[Any, Any, Any, Any]:
@@ -66,7 +66,7 @@ def parts(task: "Population", vector: Any) -> tuple[Any, Any, Any, Any]:
     w, a = weights(task, vector)
     if not task.trains_bias:
         return w, task.fixed_bias, a, None
-    offset = vector[..., -math.prod(task.outputs) :].reshape(*vector.shape[:-1], *task.outputs)
+    offset = vector[..., -math.prod(task.outputs) :].reshape((*vector.shape[:-1], *task.outputs))
     return w, rows(task, vector)[..., task.dim], a, offset
 
 
