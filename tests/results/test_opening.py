@@ -23,7 +23,7 @@ def assert_equal(first, second):
         if isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one, other, err_msg=field.name)
         else:
-            assert one == other, field.name
+            assert one == other or (one != one and other != other), field.name  # NaN is not equal to itself
 
 
 def assert_same_runs(opened, fresh):

@@ -130,7 +130,7 @@ def test_reduction_by_covariance_keeps_outputs_and_covariances(activation, deep)
     ("call", "message"),
     [
         (lambda: merge(TwoLayer([[1.0]], [1.0]), "erf"), "received 'erf'"),
-        (lambda: merge(TwoLayer([[1.0]], [1.0]), "relu", tolerance=2.0), "below 2; received 2.0"),
+        (lambda: merge(TwoLayer([[1.0]], [1.0]), "relu", tolerance=2.0), "less than 2; received 2.0"),
         (lambda: merge(TwoLayer([[[1.0]]], [[1.0]]), "relu"), "one network"),
         (lambda: merge(Deep.glorot([2, 1]), "relu"), "depth must be at least 2"),
         (lambda: merge(TwoLayer([[1.0]], [1.0]), "relu", inputs=np.ones((2, 3))), r"\(N, 1\)"),

@@ -38,7 +38,7 @@ class CopyGroups(Task):
     order, groups without students last) and `outgoing`. `network` lists all neurons if the sizes are whole.
 
     >>> task = CopyGroups([3], [2])
-    >>> task.size, task.unflatten(task.copies()).tolist()  # own, peer, cross, outgoing
+    >>> task.size, task.copies().tolist()  # own, peer, cross, outgoing
     (4, [1.0, 0.0, 0.0, 1.0])
     """
 
