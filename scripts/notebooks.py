@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = {"theorist": DOCS / "tutorial.md", "engineer": DOCS / "how-to" / "pytorch.md"}
+PAGES = {"theorist": DOCS / "tutorial.md", "engineer": DOCS / "tutorial-engineer.md"}
 
 
 def notebook(text: str) -> dict[str, Any]:
