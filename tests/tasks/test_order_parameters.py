@@ -154,7 +154,9 @@ def test_one_dimension_more_leaves_a_sign():
     u = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]])
     inside = OrderParameters(jnp.ones(2), jnp.asarray(u), jnp.asarray([[1.0, 0.1], [0.1, 1.0]]), jnp.ones(2))
     assert np.all(constraints(teacher, inside).box >= 0)
-    with pytest.raises(ValueError, match=r"in dimension 4: outside .* span 2 dimensions are needed, and there are only 1"):
+    with pytest.raises(
+        ValueError, match=r"in dimension 4: outside .* span 2 dimensions are needed, and there are only 1"
+    ):
         reconstruct(teacher, inside)
     assert reconstruct(Teacher.orthonormal(3, 5), inside).dim == 5
 
