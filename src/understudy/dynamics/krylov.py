@@ -112,11 +112,11 @@ def lowest_eigenpairs(
     blocks = np.asarray(inverse)
 
     def multiply(columns: np.ndarray) -> np.ndarray:
-        found = curvature.product(point, np.ascontiguousarray(columns.T)).T
+        found = curvature.product(point, np.ascontiguousarray(columns.T, float)).T  # SciPy may try whole numbers
         return found if lift is None else found + lift[1] * (lift[0].T @ (lift[0] @ columns))
 
     def precondition(columns: np.ndarray) -> np.ndarray:
-        found = np.empty_like(columns)
+        found = np.empty(columns.shape)
         found[groups] = np.einsum("gab,gbm->gam", blocks, columns[groups])
         return found
 
