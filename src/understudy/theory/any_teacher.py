@@ -106,9 +106,12 @@ def one_neuron_points(
     task = Population(Teacher(vectors, b, sigma), 1)
     range_ = (largest / 100, largest)
     if len(vectors) > MOST_COMPLETE:
-        begin = _random(task, range_, starts)
+        begin = np.concatenate([_along_teachers(task, range_), _random(task, range_, starts)])
         found = _search(task, begin, range_)
-        reason = f"{len(begin)} random starts: with more than {MOST_COMPLETE} teachers points may be missing"
+        reason = (
+            f"{starts} random starts, and some along the teachers and their sum: with more than {MOST_COMPLETE} "
+            "teachers points may be missing"
+        )
         return NeuronSearch(_described(task, found), False, reason, len(begin), range_)
     coarse, fine = (_grid(task, range_, level) for level in (1, 2))
     first, second = _search(task, coarse, range_), _search(task, fine, range_)
@@ -143,6 +146,14 @@ def _grid(task: Population, norms: tuple[float, float], level: int) -> np.ndarra
     directions = np.unique(np.round(directions / np.linalg.norm(directions, axis=1)[:, None], 12), axis=0)
     radii = np.geomspace(*norms, 3 * level)
     return (radii[:, None, None] * directions[None]).reshape(-1, d)
+
+
+def _along_teachers(task: Population, norms: tuple[float, float]) -> np.ndarray:
+    v, b = np.asarray(task.teacher.incoming), np.asarray(task.teacher.outgoing)
+    directions = np.concatenate([v, (b @ v)[None]])
+    lengths = np.linalg.norm(directions, axis=1)
+    directions = directions[lengths > 0] / lengths[lengths > 0, None]
+    return (np.geomspace(*norms, 8)[:, None, None] * directions[None]).reshape(-1, task.dim)
 
 
 def _random(task: Population, norms: tuple[float, float], count: int) -> np.ndarray:
