@@ -20,9 +20,8 @@ def is_spent(needed: float = 0.0) -> bool:
 def alternate(candidates: dict[str, Callable[[], Any]], rounds: int, most: float) -> dict[str, list[Any]]:
     """Call the candidates in turn, `rounds` times, so that other work on the machine falls on all of them.
 
-    A candidate that has used `most` seconds, or that returned a reason why it failed, is not called again. Their results, by
-    name.
-    """
+    A candidate that has used `most` seconds, or that returned a reason why it failed, is not called again. Their
+    results, by name."""
     found: dict[str, list[Any]] = {name: [] for name in candidates}
     spent = dict.fromkeys(candidates, 0.0)
     for number in range(rounds):

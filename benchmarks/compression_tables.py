@@ -173,7 +173,8 @@ MARKS = {"no data": ":", "300": "--", "Taylor": "--", "FPGM": ":"}
 
 
 def draw(everything: dict[str, Cells], stem: Path) -> Path:
-    """Accuracy against width without fine-tuning; below, where all rows are measured, against epochs at ¼ of the width."""
+    """Accuracy against width without fine-tuning; below, where all rows are measured, against epochs at ¼ of the
+    width."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -157,7 +157,8 @@ def cores(console: Console) -> None:
     found = budget.alternate({"1": partial(run, 1), "2": partial(run, 2)}, 3, 120.0)
     ratio = statistics.median(found["1"]) / statistics.median(found["2"])
     console.print(
-        f"200 seeds of (16, 8) to certificates: one process {budget.told(found['1'])} s, two {budget.told(found['2'])} s, "
+        f"200 seeds of (16, 8) to certificates: one process {budget.told(found['1'])} s, two "
+        f"{budget.told(found['2'])} s, "
         f"ratio {ratio:.2f} (asked: 1.7, aim 1.9)"
     )
 
@@ -172,7 +173,8 @@ def largest(console: Console) -> None:
         return
     seconds, flow, memory, kind = done.stdout.split("|")
     console.print(
-        f"(256, 64), 16,512 parameters, one seed, alone, with compiling: {float(seconds):.0f} s to '{kind.strip()}' with "
+        f"(256, 64), 16,512 parameters, one seed, alone, with compiling: {float(seconds):.0f} s to '{kind.strip()}' "
+        "with "
         f"{float(memory):.2f} GiB (asked: 600 s, under 4 GiB; aim 180 s); its flow {float(flow):.0f} s"
     )
     if 800 in _per_seed:

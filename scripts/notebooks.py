@@ -36,7 +36,8 @@ def notebook(text: str) -> dict[str, Any]:
 
 
 def written(page: Path) -> str:
-    """The notebook of a page as the text of its file. Links to other pages lead nowhere in a notebook: only words stay."""
+    """The notebook of a page as the text of its file. Links to other pages lead nowhere in a notebook: only words
+    stay."""
     text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]+\)", r"\1", page.read_text())
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)\n*", "", text)
     return json.dumps(notebook(text), indent=1, ensure_ascii=False, sort_keys=True) + "\n"

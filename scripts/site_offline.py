@@ -1,4 +1,5 @@
-"""Make the site independent of other hosts: the plugin `offline` asks one for a script that `styles/worker.js` replaces."""
+"""Make the site independent of other hosts: the plugin `offline` asks one for a script that `styles/worker.js`
+replaces."""
 
 from __future__ import annotations
 

@@ -334,8 +334,8 @@ def load(name: str) -> Activation:
 
     This runs the module's code, so call it with names that you trust. The module may state `parity`, `steepness` and
     `growth` as attributes of the function. The activation's name ends in a hash of the function's values
-    (`module:function#1a2b3c4d`): stored results of a function that has changed are not reused, and a worker with another
-    version of the module refuses.
+    (`module:function#1a2b3c4d`): stored results of a function that has changed are not reused, and a worker with
+    another version of the module refuses.
 
     >>> load("jax.numpy:tanh").name.partition("#")[0]
     'jax.numpy:tanh'

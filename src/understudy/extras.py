@@ -1,7 +1,7 @@
 """Optional parts of the package: which extra brings which library, and a clear message where one is missing.
 
-The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. What stores, draws, trains or serves is asked for
-by `need` where it begins, so that nothing is computed first and lost afterwards.
+The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. What stores, draws, trains or serves is asked
+for by `need` where it begins, so that nothing is computed first and lost afterwards.
 """
 
 from importlib.util import find_spec

@@ -172,7 +172,7 @@ def test_a_family_that_cannot_be_traced_uses_differences():
         ({"point": [30.0, 4.0]}, "not critical"),
         ({"point": [[0.0, 0.0], [0.0, 0.0]]}, "one point"),
         ({"family": 3}, "function from a number"),
-        ({"family": lambda p: 3.0}, "returns tasks"),
+        ({"family": lambda p: 3.0}, "family returns at 0 is of type float"),
         ({"family": lambda p: us.Loss(lambda x: x[0] ** 2, 1 if p < 0.5 else 2)}, "same number"),
         ({"family": lambda p: us.Loss(lambda x: x[0] ** 4 + x[1] ** 2, 2)}, "degenerate"),
         ({"family": lambda p: us.Sphere(np.eye(2), width=1, activation="hermite:3")}, "flat parameter"),

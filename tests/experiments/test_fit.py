@@ -122,7 +122,8 @@ def test_a_continued_fit_begins_where_the_other_ended(tmp_path):
 
 
 def test_proofs_are_stored_with_the_runs(tmp_path):
-    """The proof of a stored run is the one that was found, and its file is accepted; without one, the reason is kept."""
+    """The proof of a stored run is the one that was found, and its file is accepted; without one, the reason is
+    kept."""
     proved = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=1, proof=True)
     again = us.open(proved.save(tmp_path / "runs.nc"))
     proof = again[0].certificate.proof

@@ -236,7 +236,8 @@ def test_a_function_of_the_user_and_its_error():
     ids=["oscillating", "growing"],
 )
 def test_the_error_tells_when_the_hints_were_wrong(function, expectation):
-    """A steepness too small: the value may be poor, the error must say so. Wrong growth: refused, or the error says so."""
+    """A steepness too small: the value may be poor, the error must say so. Wrong growth: refused, or the error says
+    so."""
     r1, r2 = np.array([1.0, 3.0, 10.0, 10.0, 12.0, 20.0]), np.array([1.0, 2.0, 10.0, 3.0, 12.0, 15.0])
     u = np.array([0.5, 0.9, 1.0, -0.99, 0.5, 0.9])
     wrong = from_function(function, "wrong", growth=0)

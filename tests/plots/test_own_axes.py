@@ -73,7 +73,8 @@ def phases():
     return (Phases(np.array([0.1, 0.2]), np.array([2, 3]), 0.1, np.ones((2, 2)), -np.ones((2, 2))),)
 
 
-SEVERAL = {"align": (aligned, 3), "grow": (stages, 4), "layers": (layers, 3), "merge": (merged, 3), "online": (online, 3),
+SEVERAL = {"align": (aligned, 3), "grow": (stages, 4), "layers": (layers, 3), "merge": (merged, 3), "online": (online,
+3),
            "split": (lines, 4), "sweep": (swept, 2)}  # fmt: skip
 
 

@@ -37,7 +37,8 @@ def test_condensed_networks_compute_the_same(bias):
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_comparing_along_random_directions_first_changes_no_group(signed, monkeypatch):
-    """Singles found along random directions are singles of the full comparison; copies, near copies and opposites stay."""
+    """Singles found along random directions are singles of the full comparison; copies, near copies and opposites
+    stay."""
     from understudy import rays
 
     draw = np.random.default_rng(3)

@@ -105,7 +105,8 @@ def test_a_split_keeps_function_loss_and_a_zero_gradient(name):
 
 @pytest.mark.parametrize("name", ["biases, two outputs", "committee", "sphere", "two-layer data, biases"])
 def test_y_and_v_give_the_inertia_of_the_split_point(name):
-    """Theorem 4.1 is algebra: the Hessian of a split is congruent to a direct sum, whether the point is critical or not."""
+    """Theorem 4.1 is algebra: the Hessian of a split is congruent to a direct sum, whether the point is critical or
+    not."""
     make, layer = TASKS[name]
     task = make()
     vector = task.starts([1], "gaussian", 0.6)[0]

@@ -38,9 +38,9 @@ def continuation(
     """Follow a critical point of a family of tasks as its real parameter moves through an interval.
 
     The solutions of ∂L/∂x(x, p) = 0 form curves. Pseudo-arclength continuation follows them around folds, with exact
-    gradients and Hessians, transversal to the continuous symmetries of the task. Where eigenvalues of the Hessian change
-    sign, the fold, pitchfork or transcritical point is located to rounding by Newton's method on an extended system, and
-    both sides of it are certified. The branches that leave there are followed, too.
+    gradients and Hessians, transversal to the continuous symmetries of the task. Where eigenvalues of the Hessian
+    change sign, the fold, pitchfork or transcritical point is located to rounding by Newton's method on an extended
+    system, and both sides of it are certified. The branches that leave there are followed, too.
 
     **Arguments**
 
@@ -118,13 +118,15 @@ def _first(frame: Frame, x: np.ndarray, p: float) -> Station:
         z = given
     if z is None or np.linalg.norm(z - given) > 0.1:
         raise ValueError(
-            f"The point is not critical at {p:g}: its gradient has norm {norm:.1e}, and Newton's method finds no critical "
+            f"The point is not critical at {p:g}: its gradient has norm {norm:.1e}, and Newton's method finds no "
+            "critical "
             "point near it. Start from a point of us.fit at that parameter."
         )
     station = frame.station(z, frame.upward)
     if station is None or station.degenerate:
         raise ValueError(
-            f"The critical point at {p:g} is degenerate: an eigenvalue of the Hessian is zero that no continuous symmetry "
+            f"The critical point at {p:g} is degenerate: an eigenvalue of the Hessian is zero that no continuous "
+            "symmetry "
             "explains, so the branch has no definite direction. Start at another parameter."
         )
     return station

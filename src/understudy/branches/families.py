@@ -1,7 +1,7 @@
 """Ready families: a teacher, or the inputs, with one number that moves.
 
-Each returns a function from that number to a `Population` task, for `us.continuation`. `width` and `options` are those of
-`Population`. Your own family is any function from a number to a task.
+Each returns a function from that number to a `Population` task, for `us.continuation`. `width` and `options` are those
+of `Population`. Your own family is any function from a number to a task.
 """
 
 from collections.abc import Callable
@@ -105,7 +105,8 @@ def at_sharpness(network: TwoLayer, sharpness: float) -> TwoLayer:
 
 
 def teacher_bias(teacher: Teacher, width: int, *, neuron: int | None = None, **options: Any) -> Family:
-    """The bias of one teacher neuron, or of all of them (`neuron=None`). The student trains biases unless told not to."""
+    """The bias of one teacher neuron, or of all of them (`neuron=None`). The student trains biases unless told not
+    to."""
     if neuron is not None:
         _check_neurons(teacher, neuron)
     before = np.zeros(teacher.width) if teacher.bias is None else np.asarray(teacher.bias)

@@ -27,10 +27,9 @@ OVERTAKING_LIMIT = 1 + (math.pi - 3) / (2 * math.sqrt(3) - 3)
 """k/n at which both have the same loss as n → ∞: 1.30509.
 
 Perturbed copies add Z/n to the argument of each student, with Z the sum of the k - n inputs that no student copies. The
-mean of Σ_i σ'(z_i) Z/n is the linear part of these teachers. What is left of their loss is (k - n)(1/3 - 1/π), as for the
-average, and the fluctuation of Σ_i σ'(z_i)/n costs (k/n - 1) Var σ'(z) = (k/n - 1)(2/(π√3) - 1/π). The average leaves one
-more teacher: 1/3 - 1/π. Both are equal at k/n - 1 = (π - 3)/(2√3 - 3).
-"""
+mean of Σ_i σ'(z_i) Z/n is the linear part of these teachers. What is left of their loss is (k - n)(1/3 - 1/π), as for
+the average, and the fluctuation of Σ_i σ'(z_i)/n costs (k/n - 1) Var σ'(z) = (k/n - 1)(2/(π√3) - 1/π). The average
+leaves one more teacher: 1/3 - 1/π. Both are equal at k/n - 1 = (π - 3)/(2√3 - 3). """
 
 
 def teachers_per_student(students: int) -> Family:
@@ -64,7 +63,8 @@ def perturbed_copies(students: int, ratio: float) -> np.ndarray:
 
 
 FIRST, STEP = 1.1, 0.05
-"""Perturbed copies are found at the first ratio by descent, and at larger ones by Newton's method from the step before."""
+"""Perturbed copies are found at the first ratio by descent, and at larger ones by Newton's method from the step
+before."""
 
 
 @lru_cache(maxsize=10_000)

@@ -67,10 +67,10 @@ class SpecialPoint:
 class Branch:
     """A branch: one row per point, in the order in which they were found.
 
-    `index`: number of negative eigenvalues (0 for minima); `least_eigenvalue`: the least one, without those of continuous
-    symmetries. `leaves`: the number of the special point at which the branch begins, or None. `twins`: how many other
-    branches leave that point that are copies of this one by symmetry; they were not followed. `ending`: why it stops.
-    """
+    `index`: number of negative eigenvalues (0 for minima); `least_eigenvalue`: the least one, without those of
+    continuous symmetries. `leaves`: the number of the special point at which the branch begins, or None. `twins`: how
+    many other branches leave that point that are copies of this one by symmetry; they were not followed. `ending`: why
+    it stops."""
 
     parameters: np.ndarray
     points: np.ndarray = field(repr=False)
@@ -152,7 +152,8 @@ class Continuation:
         return to_dataset(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one file, atomically; `understudy.open(path)` reads it. `.nc` is added if it is missing."""
+        """Write everything to one file, atomically; `understudy.open(path)` reads it. `.nc` is added if it is
+        missing."""
         from understudy.branches.stored import save
 
         return save(self, Path(path))

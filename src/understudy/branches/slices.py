@@ -1,12 +1,12 @@
 """A family of tasks as functions of a point and a parameter: gradient, Hessian, and the gradient's slope.
 
-The family is a function from a real parameter p to a task. `Slices` computes, at a point x of the task at p, the loss L,
-∂L/∂x, ∂²L/∂x² and ∂²L/∂x∂p. There are three ways, tried in this order:
+The family is a function from a real parameter p to a task. `Slices` computes, at a point x of the task at p, the loss
+L, ∂L/∂x, ∂²L/∂x² and ∂²L/∂x∂p. There are three ways, tried in this order:
 
 - `"traced"`: the family can be differentiated itself (for example `us.Loss` with p in its function). All derivatives
   are exact.
-- `"arrays"`: the tasks differ only in their arrays (for example in the teacher's weights). The arrays are differentiated
-  by a five-point formula, and the gradient exactly along them.
+- `"arrays"`: the tasks differ only in their arrays (for example in the teacher's weights). The arrays are
+  differentiated by a five-point formula, and the gradient exactly along them.
 - `"differences"`: the tasks differ in more (for example in the name of an activation). Nothing is compiled, and the
   slope of the gradient comes from a five-point formula.
 
@@ -23,13 +23,15 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.tasks import Task
+from understudy.tasks.task import checked_task
 
 Family = Callable[[Any], Task]
 Mode = Literal["traced", "arrays", "differences"]
 
 
 class Slice(NamedTuple):
-    """The task at one parameter, around one point: loss, gradient g, Hessian H, ∂g/∂p, and orthonormal symmetry rows."""
+    """The task at one parameter, around one point: loss, gradient g, Hessian H, ∂g/∂p, and orthonormal symmetry
+    rows."""
 
     loss: float
     gradient: np.ndarray
@@ -79,9 +81,7 @@ class Slices:
         self.evaluations = 0
 
     def _made(self, p: float) -> Task:
-        task = self.family(float(p))
-        if not isinstance(task, Task):
-            raise TypeError(f"A family returns tasks; this one returns {type(task).__name__} at {p:g}.")
+        task = checked_task(self.family(float(p)), f"what the family returns at {p:g}")
         if not task.is_flat:
             raise ValueError(
                 f"Branches are followed in flat parameter spaces; {type(task).__name__} has a curved one. Use "

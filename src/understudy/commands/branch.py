@@ -25,8 +25,8 @@ def branch(
     along: Annotated[
         str,
         typer.Option(
-            help="What moves: angle (between teachers 0 and 1, radians), outgoing (weight of teacher 0), variance (of the "
-            "first input), sharpness (β of softplus), bias (of all teachers)."
+            help="What moves: angle (between teachers 0 and 1, radians), outgoing (weight of teacher 0), variance "
+            "(of the first input), sharpness (β of softplus), bias (of all teachers)."
         ),
     ] = "angle",
     low: Annotated[float, typer.Option("--from", help="Lower end of the parameter.")] = 0.2,

@@ -36,7 +36,8 @@ def describe(chosen: dict[str, Any]) -> FlowFit:
 
 
 def read_activation(text: str) -> str:
-    """The name of an activation. A function `module:function` is imported, from this directory too, and gets its full name.
+    """The name of an activation. A function `module:function` is imported, from this directory too, and gets its full
+    name.
 
     Only names that a user types come here: a name in a file must not decide which code is run.
     """

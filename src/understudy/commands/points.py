@@ -62,7 +62,8 @@ def read_point(file: Path) -> TwoLayer | Deep:
         incoming = parts.pop("incoming")
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError(
-            f"A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, bias "
+            "A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, "
+            "bias "
             f"(n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."
         ) from None
     if incoming.ndim != 2 or not len(incoming):
@@ -133,7 +134,8 @@ def _two_layers(file: Path, network: Deep) -> TwoLayer:
 
     if len(network.weights) != 2:
         raise ValueError(
-            f"{file} holds a network of {len(network.weights)} layers; with --teacher a point has two. Give --data FILE."
+            f"{file} holds a network of {len(network.weights)} layers; with --teacher a point has two. Give --data "
+            "FILE."
         )
     (incoming, last), (bias, offset) = network.weights, network.biases
     single = len(last) == 1

@@ -43,7 +43,8 @@ def cifar10(path: str | Path | None = None, *, verified: bool = True) -> Images:
     looked = ", ".join(str(p) for p in places) or "nowhere, for UNDERSTUDY_DATA is not set"
     raise MissingDataError(
         f"CIFAR-10 was not found; looked in: {looked}. Set UNDERSTUDY_DATA to a directory with the binary version's "
-        f"data_batch_1.bin … data_batch_5.bin and test_batch.bin, or with cifar10_12k.npz (arrays {', '.join(CONTENT)})."
+        "data_batch_1.bin … data_batch_5.bin and test_batch.bin, or with cifar10_12k.npz (arrays "
+        f"{', '.join(CONTENT)})."
     )
 
 

@@ -50,8 +50,8 @@ def check_fit(fit: FlowFit, seeds: int) -> None:
     needed, there = memory_needed(fit, seeds), available_memory()
     if needed > there:
         raise TooMuchError(
-            f"{fit.sizes()} and {seeds:,} seeds need at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB. "
-            + max(fit.advice(seeds).items(), key=lambda part: part[1])[0]
+            f"{fit.sizes()} and {seeds:,} seeds need at least {needed / 1e9:,.0f} GB of memory; this machine has "
+            f"{there / 1e9:,.0f} GB. " + max(fit.advice(seeds).items(), key=lambda part: part[1])[0]
         )
     steepness = activations.get(fit.activation).steepness
     if steepness > STEEPEST:

@@ -34,8 +34,8 @@ def name_of_activation(text: str) -> str:
 class FlowFit:
     """A frozen description of gradient flows that all have the same task and differ in their seed.
 
-    A subclass is a dataclass with the fields `init`, `init_std`, `tolerance`, `max_time`, `times`, `begin` and `arrays`,
-    and defines `task`, `headline`, `sizes` and `advice`.
+    A subclass is a dataclass with the fields `init`, `init_std`, `tolerance`, `max_time`, `times`, `begin` and
+    `arrays`, and defines `task`, `headline`, `sizes` and `advice`.
     """
 
     kind: ClassVar[str] = "fit"
@@ -180,7 +180,8 @@ class FlowFit:
         return self.to_runs(runs).to_dataset().assign(array_variables(self.arrays))
 
     def rows(self, seeds: list[int], *, seconds: float | None = None) -> "xr.Dataset | None":
-        """Compute these seeds in this process, one row each. After `seconds`, return the finished ones, or None if there are none."""
+        """Compute these seeds in this process, one row each. After `seconds`, return the finished ones, or None if
+        there are none."""
         finished: list[Run] = []
         try:
             for run in self.follow(seeds, seconds=seconds, jobs=1):

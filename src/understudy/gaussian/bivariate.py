@@ -24,7 +24,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 QUICK, FINE = 0, 160
-"""`FINE`: Gauss-Legendre nodes for relative errors down to underflow. `QUICK`: errors below 1e-15 absolute, by `joint`."""
+"""`FINE`: Gauss-Legendre nodes for relative errors down to underflow. `QUICK`: errors below 1e-15 absolute, by
+`joint`."""
 
 _FARTHEST = 38.0
 """The largest v: 1/cosh v is below 1e-16 beyond."""
@@ -36,8 +37,8 @@ _FAR, _TERMS = 3.5, 34
 def keep(*arrays: Float[Array, "*shape"]) -> list[Float[Array, "*shape"]]:
     """The same finite numbers, computed once.
 
-    XLA on CPUs copies what looks cheap, such as an exponential, into every sum that uses it. A matrix product, here with
-    the identity, is not copied.
+    XLA on CPUs copies what looks cheap, such as an exponential, into every sum that uses it. A matrix product, here
+    with the identity, is not copied.
     """
     stacked = jnp.clip(jnp.stack(jnp.broadcast_arrays(*arrays), axis=-1), -1e300, 1e300)
     return list(jnp.moveaxis(stacked @ jnp.eye(len(arrays)), -1, 0))

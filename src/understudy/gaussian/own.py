@@ -65,7 +65,8 @@ def require_smooth(activation: Activation, norm: float) -> None:
         if not gap <= 1e-6 * size:
             raise ValueError(
                 f"The activation {activation.name!r} is not smooth enough at norm {norm:.3g}, or grows faster than its "
-                f"growth={activation.growth} says: derivative {order} misses {gap / size:.1e} of what it should add up to. "
+                f"growth={activation.growth} says: derivative {order} misses {gap / size:.1e} of what it should add "
+                "up to. "
                 "Gaussian quadrature needs four continuous derivatives, and no "
                 "features narrower than a thousandth; use 'relu', 'abs' or PiecewiseLinear for kinks."
             )

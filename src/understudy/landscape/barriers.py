@@ -20,7 +20,8 @@ _SAME = 1e-4
 
 @dataclass(frozen=True)
 class Pass:
-    """A saddle on the way: its loss, its certificate, and the parameters of the saddle and of both ends of its descents."""
+    """A saddle on the way: its loss, its certificate, and the parameters of the saddle and of both ends of its
+    descents."""
 
     loss: float
     parameters: Any = field(repr=False)
@@ -89,7 +90,8 @@ def barrier(
         raise ValueError(f"barrier takes two points; received batches of shapes {a.shape} and {b.shape}.")
     if images < 5 or iterations < 0 or tries < 1:
         raise ValueError(
-            f"barrier needs images ≥ 5, iterations ≥ 0 and tries ≥ 1; received images={images}, iterations={iterations}, "
+            f"barrier needs images ≥ 5, iterations ≥ 0 and tries ≥ 1; received images={images}, "
+            f"iterations={iterations}, "
             f"tries={tries}."
         )
     symmetries = task.symmetries()

@@ -1,11 +1,10 @@
 """Which ends of searches are the same critical point up to symmetry, and the certificate of each class.
 
-Isolated points are compared by loss and by the whole spectrum of the Hessian, which all symmetric copies share (neurons of
-homogeneous activations are rescaled to a common form first). Points with more zero modes than continuous symmetries
-explain are degenerate, or they lie in a family of critical points (networks with a dead or a duplicated neuron, for
-example). A family has one loss, and its pieces can differ in index. It counts as one class, represented by the point of
-least index that was found.
-"""
+Isolated points are compared by loss and by the whole spectrum of the Hessian, which all symmetric copies share
+(neurons of homogeneous activations are rescaled to a common form first). Points with more zero modes than continuous
+symmetries explain are degenerate, or they lie in a family of critical points (networks with a dead or a duplicated
+neuron, for example). A family has one loss, and its pieces can differ in index. It counts as one class, represented by
+the point of least index that was found."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +33,8 @@ _ROUGHLY = 1e-3
 """How exactly a degenerate point is known, relative to its size: Newton's method slows down there."""
 
 _ALONG = 1e-2
-"""Length of the step along a zero mode, relative to the point, after which Newton's method looks for the family again."""
+"""Length of the step along a zero mode, relative to the point, after which Newton's method looks for the family
+again."""
 
 CRITICAL = ("minimum", "strict saddle", "non-strict saddle", "undecided")
 """Verdicts on critical points."""

@@ -14,8 +14,8 @@ from understudy.points import Certificate
 from understudy.tasks.task import Task
 
 PUSHES = (1e-3, 1e-4)
-"""Lengths of the pushes off a saddle, relative to its parameters. Where both lead to the same end, the end does not depend
-on them."""
+"""Lengths of the pushes off a saddle, relative to its parameters. Where both lead to the same end, the end does not
+depend on them."""
 
 _OPTIONS = FlowOptions(snapshots=0, rtol=1e-7, atol=1e-7)
 

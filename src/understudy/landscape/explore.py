@@ -80,7 +80,8 @@ def check(task: Task, starts: int, seed: int, init_std: float) -> None:
         raise ValueError(f"init_std is a positive number; received {init_std!r}.")
     if task.kinked:
         raise ValueError(
-            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use a "
+            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use "
+            "a "
             "smooth activation, or a Population task, whose loss is smooth except at zero weights."
         )
     size = task.reduce(task.starts([0], "gaussian", init_std)).task.size
@@ -227,7 +228,8 @@ def _notes(task: Task, catalogue: Catalogue, points: Sequence[CriticalPoint]) ->
     notes = []
     if any(p.family for p in points):
         notes.append(
-            "A family is represented by the point of least index that was found; its orbit, in brackets, is that of this "
+            "A family is represented by the point of least index that was found; its orbit, in brackets, is that of "
+            "this "
             "point."
         )
     if task.kinks(np.zeros(task.size)):

@@ -26,7 +26,8 @@ _PLAIN = tuple(
     f.name
     for f in fields(Certificate)
     if f.name
-    not in ("eigenvalues", "multiplicities", "evidence", "higher_order", "way_down", "proof", "radii", "rounding", "directions")
+    not in ("eigenvalues", "multiplicities", "evidence", "higher_order", "way_down", "proof", "radii", "rounding",
+    "directions")
 )  # fmt: skip
 """Fields of a certificate that are numbers or words."""
 

@@ -9,8 +9,8 @@ trivial saddles where neurons are off. Then it looks for a critical point in one
 
 In both, τ keeps the step inside a trust region. Measured on erf with (k, n) = (4, 2) from 256 starts each: Gauss-Newton
 after 10 steps of descent converges in 84 % of the searches and finds every class; Newton's method without an index in
-59 %, but it misses a class; eigenvector following to index 1 or 2 in 30 % and 16 %, always to that index. So two thirds of
-the searches take the first way, and the rest the second.
+59 %, but it misses a class; eigenvector following to index 1 or 2 in 30 % and 16 %, always to that index. So two
+thirds of the searches take the first way, and the rest the second.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,8 @@ CHUNK = 20
 """Steps between two looks at the searches."""
 
 FAR, FAR_BY_QUADRATURE = 1e3, 20.0
-"""A search whose parameters grow beyond this norm is on its way to infinity. Quadrature takes more and more nodes there."""
+"""A search whose parameters grow beyond this norm is on its way to infinity. Quadrature takes more and more nodes
+there."""
 
 _CRITICAL = 1e-11
 """Gradient norm, relative to the scale of the targets, at which a search has converged; Newton's method polishes it."""

@@ -16,7 +16,8 @@ _STEP = 0.3
 def straight(
     task: Task, first: np.ndarray, second: np.ndarray, images: int, bend: np.ndarray | None = None
 ) -> np.ndarray:
-    """Points on the straight line between two points, on the parameter space, with a bend of that size in the middle."""
+    """Points on the straight line between two points, on the parameter space, with a bend of that size in the
+    middle."""
     share = np.linspace(0.0, 1.0, images)[:, None]
     line = (1 - share) * first + share * second
     if bend is not None:

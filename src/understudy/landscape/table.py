@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph
 
 LEGEND = (
-    "orbit: number of symmetric copies; family: dimension of the set of equivalent networks around the point; found: searches "
+    "orbit: number of symmetric copies; family: dimension of the set of equivalent networks around the point; found: "
+    "searches "
     "that ended here; joins: where both descents from a saddle of index 1 end."
 )
 LEFT = (1, 3, 9)

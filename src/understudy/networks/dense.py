@@ -74,7 +74,8 @@ class TwoLayer(eqx.Module):
         """The network's output for inputs x. For a batch of networks use `jax.vmap`."""
         if self.incoming.ndim != 2:
             raise ValueError(
-                f"A forward pass takes one network; received a batch of {self.incoming.shape[0]}. Use jax.vmap over the batch."
+                f"A forward pass takes one network; received a batch of {self.incoming.shape[0]}. Use jax.vmap over "
+                "the batch."
             )
         sigma = activations.get(activation)
         before = x @ self.incoming.T if self.bias is None else affine(x, self.incoming, self.bias)

@@ -16,7 +16,8 @@ Measure = Callable[[np.ndarray], float]
 
 
 def branches(result: Continuation, ax: Any = None, *, measure: Measure | None = None, label: str | None = None) -> Any:
-    """Draw each branch over the parameter: solid where it is a minimum, dashed where it is a saddle; returns the figure.
+    """Draw each branch over the parameter: solid where it is a minimum, dashed where it is a saddle; returns the
+    figure.
 
     `measure`: a function from a flat point to the number that is drawn. Default: the loss. `label`: the name of that
     number. `ax`: the axes to draw on.

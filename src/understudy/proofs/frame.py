@@ -78,7 +78,8 @@ def _cholesky(gram: Matrix) -> Matrix:
 
 
 def frame_of(teachers: np.ndarray, students: np.ndarray) -> tuple[Frame, np.ndarray]:
-    """The frame, and the students' coordinates in it, to rounding. A proof starts from them and does not rely on them."""
+    """The frame, and the students' coordinates in it, to rounding. A proof starts from them and does not rely on
+    them."""
     columns = used_columns(teachers)
     used = teachers[:, columns]
     rows = independent_rows(used)

@@ -6,9 +6,9 @@ kinks' part. For every 0 < ω < 1 and τ ≥ 0 the value in the cap is at most
 
   λ_max(LᵀL/(1 - ω) + τ(qqᵀ - cos²θ I)) + E²/ω.
 
-The term with τ is positive or zero in the cap, and without kinks the least bound is the exact maximum of a quadratic form
-over it and its mirror image (the S-lemma). Caps whose bound lies below the best value are dropped; others are cut in two.
-"""
+The term with τ is positive or zero in the cap, and without kinks the least bound is the exact maximum of a quadratic
+form over it and its mirror image (the S-lemma). Caps whose bound lies below the best value are dropped; others are cut
+in two."""
 
 import heapq
 import itertools
@@ -54,7 +54,8 @@ class Box:
 def branch_and_bound(
     responses: Responses, duals: np.ndarray, start: float, *, tolerance: float = 1e-6, most: int = 20_000
 ) -> tuple[float, int]:
-    """An upper bound of ρ(V), and the number of caps. It is at most (1 + tolerance) max(ρ, start) if enough caps are allowed.
+    """An upper bound of ρ(V), and the number of caps. It is at most (1 + tolerance) max(ρ, start) if enough caps are
+    allowed.
 
     `start`: a value that need not be improved on, such as one found by a local search.
     """

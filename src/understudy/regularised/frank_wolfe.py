@@ -80,10 +80,10 @@ def minimise_globally(
 
     - `tolerance`: stop when the relative gap is this small.
     - `iterations`: stop after so many rounds.
-    - `oracle`: how ρ is bounded. `"exact"` enumerates sign patterns (N ≤ 9 inputs). `"caps"` is branch and bound over the
-      sphere, for inputs that span few dimensions; it closes the gap there for any N. `"relaxation"` is a semidefinite
-      relaxation for any N, with a gap that it states. `"local"` searches for directions and certifies nothing: the gap
-      is infinite. `"auto"`: exact up to 9 inputs, then caps up to rank 4, then the relaxation.
+    - `oracle`: how ρ is bounded. `"exact"` enumerates sign patterns (N ≤ 9 inputs). `"caps"` is branch and bound over
+      the sphere, for inputs that span few dimensions; it closes the gap there for any N. `"relaxation"` is a
+      semidefinite relaxation for any N, with a gap that it states. `"local"` searches for directions and certifies
+      nothing: the gap is infinite. `"auto"`: exact up to 9 inputs, then caps up to rank 4, then the relaxation.
 
     >>> task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1, bias=0.0, weights=[1.0, 1.0])
     >>> round(minimise_globally(task).value, 9)  # 2((1 - c)² + 2λc) at c = 1 - λ

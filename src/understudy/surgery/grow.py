@@ -108,11 +108,12 @@ def grow(
         split = (neuron, matrices, value)
 
 
-def _beginning(task: Task | Teacher, start: Any) -> tuple[Task, Array]:
-    if isinstance(task, Teacher):
-        first = first_neuron(task) if start is None else start
-        return (made := Population(task, first.width)), made.flatten(first)
-    return task, task.starts([0])[0] if start is None else task.flatten(start)
+def _beginning(source: Task | Teacher, start: Any) -> tuple[Task, Array]:
+    """The first task and its start. A teacher stands for its population loss, with one student along its vectors."""
+    if isinstance(source, Teacher):
+        first = first_neuron(source) if start is None else start
+        return (made := Population(source, first.width)), made.flatten(first)
+    return source, source.starts([0])[0] if start is None else source.flatten(start)
 
 
 def first_neuron(teacher: Teacher) -> TwoLayer:

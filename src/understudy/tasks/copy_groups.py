@@ -4,10 +4,9 @@ If equal neurons are counted instead of listed, the loss of a symmetric network 
 number. So a critical point can be followed as the number k of teachers moves between whole numbers.
 
 There are unit-orthonormal teachers in groups. Each student belongs to one group of teachers and to one teacher of it:
-group g has s_g students and s_g teachers. Further groups of teachers have no students. All students of a group are alike
-up to permutation: a student of group g has the component `own` along its own teacher, `peer` along each other teacher of
-its group, and `cross[h]` along each teacher of another group h, and the outgoing weight `outgoing`.
-"""
+group g has s_g students and s_g teachers. Further groups of teachers have no students. All students of a group are
+alike up to permutation: a student of group g has the component `own` along its own teacher, `peer` along each other
+teacher of its group, and `cross[h]` along each teacher of another group h, and the outgoing weight `outgoing`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,8 +33,8 @@ class CopyGroups(Task):
     - `weights`: outgoing weights of these groups of teachers. Default: 1. Weight 0 stands for input directions that no
       teacher uses.
 
-    The flat vector has, for each group of students, `own`, `peer` (not for one neuron), `cross` (one per other group, in
-    order, groups without students last) and `outgoing`. `network` lists all neurons if the sizes are whole.
+    The flat vector has, for each group of students, `own`, `peer` (not for one neuron), `cross` (one per other group,
+    in order, groups without students last) and `outgoing`. `network` lists all neurons if the sizes are whole.
 
     >>> task = CopyGroups([3], [2])
     >>> task.size, task.copies().tolist()  # own, peer, cross, outgoing
@@ -168,7 +167,8 @@ class CopyGroups(Task):
         return np.linalg.eigvalsh(scale[:, None] * np.asarray(task.hessian(inner)) * scale)
 
     def network(self, vector: Float[Array, " P"] | np.ndarray) -> TwoLayer:
-        """All students, neuron by neuron, for whole sizes; teachers are the coordinate vectors in the order of groups."""
+        """All students, neuron by neuron, for whole sizes; teachers are the coordinate vectors in the order of
+        groups."""
         counts = np.round(np.asarray(self.sizes)).astype(int)
         if np.abs(np.asarray(self.sizes) - counts).max() > 1e-9:
             raise ValueError(f"A network needs whole group sizes; received {np.asarray(self.sizes).tolist()}.")

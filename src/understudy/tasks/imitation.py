@@ -109,7 +109,8 @@ def imitate_network(task: Any, teacher: Any, layer: int) -> Imitation:
     example: Any = task.unflatten(jnp.zeros(task.size))
     if type(network) is not type(example):
         raise ValueError(
-            f"A warm start on data imitates a wider network: give teacher= a {type(example).__name__} that differs from "
+            f"A warm start on data imitates a wider network: give teacher= a {type(example).__name__} that differs "
+            "from "
             f"the task's network only in the width of hidden layer {layer}; received {type(teacher).__name__}."
         )
     wide, own = hidden_of(network, layer), hidden_of(example, layer)

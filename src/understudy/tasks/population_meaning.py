@@ -1,4 +1,5 @@
-"""What a point of a `Population` task means: which teachers each student copies or averages, and its table of weights."""
+"""What a point of a `Population` task means: which teachers each student copies or averages, and its table of
+weights."""
 
 import math
 from typing import TYPE_CHECKING

@@ -334,7 +334,7 @@ class Regularised(Task):
         object.__setattr__(copy, "widths", (self.widths[0], *(int(n) for n in hidden), self.widths[-1]))
         return copy
 
-    # Surgery: see `regularised_surgery` --------------------------------------------------------------------------------
+    # Surgery: see `regularised_surgery` -------------------------------------------------------------------------------
 
     def hidden_layer(self, parameters: Any, layer: int = 0) -> HiddenLayer:
         """One hidden layer; the column of W_ℓ that multiplies β counts as one more incoming weight."""

@@ -15,8 +15,8 @@ from understudy.tasks.units import Units
 class Rescaled(Task):
     """ℓ(φ) = L(D φ)/U for a task with loss L, lengths D and unit U; see `Task.units`.
 
-    `hidden_unit`: the unit of pre-activations, at whose zeros a loss may have kinks; `curved`: whether this is a chart of a
-    curved parameter space, on which all lengths are 1.
+    `hidden_unit`: the unit of pre-activations, at whose zeros a loss may have kinks; `curved`: whether this is a chart
+    of a curved parameter space, on which all lengths are 1.
     """
 
     task: Task

@@ -9,7 +9,8 @@ from understudy.networks import Teacher
 from understudy.tasks.neurons import Neurons
 
 _SAME = 1e-6
-"""Rows that differ by less, relative to the largest entry, are the same row: polished points are exact to about 1e-10."""
+"""Rows that differ by less, relative to the largest entry, are the same row: polished points are exact to about
+1e-10."""
 
 MOST = 50_000
 """So many symmetries of a teacher are listed at most (8! = 40,320)."""
@@ -23,8 +24,8 @@ class Symmetries:
     - `flip` (q,): signs by which the weights of one neuron can be multiplied without changing the function, by the
       parity of the activation; None if there is no such symmetry.
     - `kinds` (n,): neurons with equal numbers can be exchanged (those with different fixed outgoing weights cannot).
-    - `turns` (g, dim, dim): orthogonal maps Q of the inputs that keep the teacher's function, acting as w → w Q. None if
-      there are more than `MOST`.
+    - `turns` (g, dim, dim): orthogonal maps Q of the inputs that keep the teacher's function, acting as w → w Q. None
+      if there are more than `MOST`.
     - `beyond` (m, dim): an orthonormal basis of the directions that no teacher uses. For m ≥ 2 all their rotations are
       symmetries, which `turns` leaves out.
     """

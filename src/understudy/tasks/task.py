@@ -94,7 +94,8 @@ class Task(eqx.Module):
 
     @property
     def hessian_groups(self) -> np.ndarray | None:
-        """A partition of the parameters into equal groups (groups, b) for `hessian_blocks`, or None if it knows none."""
+        """A partition of the parameters into equal groups (groups, b) for `hessian_blocks`, or None if it knows
+        none."""
         return None
 
     def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
@@ -290,7 +291,8 @@ class Task(eqx.Module):
     # -- surgery ------------------------------------------------------------------------------------------------------
 
     def hidden_layer(self, parameters: Any, layer: int = 0) -> HiddenLayer:
-        """The neurons of one hidden layer. Raises `TypeError` if the parameters are not a network with hidden layers."""
+        """The neurons of one hidden layer. Raises `TypeError` if the parameters are not a network with hidden
+        layers."""
         try:
             return hidden_of(self.unflatten(self.flatten(parameters)), layer)
         except TypeError as error:
@@ -409,3 +411,15 @@ def _hidden_and_slopes(task: Task, vector: Array) -> tuple[Array, Array]:
 
     squares = jax.lax.map(along, jnp.eye(vector.shape[0]), batch_size=32)
     return task.hidden_values(vector), jnp.sqrt(jnp.sum(squares, axis=0))
+
+
+def checked_task(value: Any, name: str) -> Task:
+    """The value, if it is a task; `TypeError` names what was received.
+
+    **Arguments**
+
+    - `name`: what the value is, for the message.
+    """
+    if not isinstance(value, Task):
+        raise TypeError(f"A task is needed: {name} is of type {type(value).__name__}. See us.Task and us.Loss.")
+    return value

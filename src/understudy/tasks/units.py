@@ -18,7 +18,8 @@ ORDINARY_LOSS = ORDINARY_LENGTH**2
 """Losses grow with the square of outputs, so this is the range for losses."""
 
 _PLAUSIBLE = 1e4
-"""Largest ratio of loss and (gradient × length) at a start at which this length is believed to be that of the problem."""
+"""Largest ratio of loss and (gradient × length) at a start at which this length is believed to be that of the
+problem."""
 
 
 @dataclass(frozen=True)

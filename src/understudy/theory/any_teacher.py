@@ -38,8 +38,8 @@ _TRIVIAL = 1e-6
 class NeuronPoint:
     """A critical point of one neuron.
 
-    `norm`, `outgoing`: ‖w‖ and a. `correlations`: with each teacher. `outside`: the part of w outside the teachers' span,
-    as a share of its norm. `certificate`: what kind of point it is.
+    `norm`, `outgoing`: ‖w‖ and a. `correlations`: with each teacher. `outside`: the part of w outside the teachers'
+    span, as a share of its norm. `certificate`: what kind of point it is.
     """
 
     norm: float
@@ -59,8 +59,8 @@ class NeuronPoint:
 class NeuronSearch:
     """All critical points that a search has found, least loss first, up to symmetries of the neuron.
 
-    - `complete`: whether there is a reason to believe that none is missing within the `searched` norms; `reason`: which,
-      in words.
+    - `complete`: whether there is a reason to believe that none is missing within the `searched` norms; `reason`:
+      which, in words.
     - `starts`: how many starts were made.
     """
 
@@ -83,9 +83,10 @@ def one_neuron_points(
 
     **Arguments**
 
-    - `activation`: of teachers and student, smooth; `outgoing`: the b_j (k,); `gram`: v_i·v_j (k, k), whose diagonal holds
-      the squared norms.
-    - `largest_norm`: norms from a hundredth of this one up to it are searched. Default: four times the largest teacher's.
+    - `activation`: of teachers and student, smooth; `outgoing`: the b_j (k,); `gram`: v_i·v_j (k, k), whose diagonal
+      holds the squared norms.
+    - `largest_norm`: norms from a hundredth of this one up to it are searched. Default: four times the largest
+      teacher's.
     - `starts`: number of random starts for more than four teachers.
 
     With up to four teachers the search is repeated on a grid that is twice as fine. If both find the same points,

@@ -208,7 +208,8 @@ def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
         )
     if np.linalg.eigvalsh(a)[0] < -ZERO * scale * len(a):
         raise ValueError(
-            f"A completely positive matrix is positive semidefinite; this one has the eigenvalue {np.linalg.eigvalsh(a)[0]:.3g}."
+            "A completely positive matrix is positive semidefinite; this one has the eigenvalue "
+            f"{np.linalg.eigvalsh(a)[0]:.3g}."
         )
     a = np.maximum((a + a.T) / 2, 0)
     joined = graph(a)

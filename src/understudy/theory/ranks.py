@@ -144,6 +144,7 @@ def _require_homogeneous(activation: str | Activation) -> Activation:
     sigma = activations.get(activation)
     if sigma.homogeneity != 1:
         raise ValueError(
-            f"Rank_σ is defined for activations with σ(cx) = cσ(x) for c > 0; received {sigma.name!r}. Try relu, abs or linear."
+            f"Rank_σ is defined for activations with σ(cx) = cσ(x) for c > 0; received {sigma.name!r}. Try relu, abs "
+            "or linear."
         )
     return sigma

@@ -81,9 +81,11 @@ CLAIM = Claim(
     where="copy-average, Fig. 4: γ1 and γ2 compared with stability",
     statement="Perturbed copies and copy-average are minima on overlapping ranges of n/k, whose ends move with n.",
     paper_value="γ1 near 0.46, γ2 near 0.6 for all n",
-    measured_by="All eigenvalues of the whole network as functions of real n and k, by symmetry; roots of the least one.",
+    measured_by="All eigenvalues of the whole network as functions of real n and k, by symmetry; "
+    "roots of the least one.",
     tolerance="signs of certified eigenvalues",
-    tolerance_reason="Eigenvalues are exact to rounding; certificates at the neighbouring whole k must agree with the root.",
+    tolerance_reason="Eigenvalues are exact to rounding; certificates at the neighbouring whole k must agree "
+    "with the root.",
     quick={"students": [5, 6, 8, 12, 16, 24, 64, 128, 256], "whole": [8, 12]},
     full={"students": [5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256], "whole": [6, 8, 12, 16]},
     measure=_measure,

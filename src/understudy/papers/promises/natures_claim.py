@@ -119,7 +119,8 @@ CLAIM = Claim(
         "only, small terms that decide close by beside larger ones of higher order, curvatures down to 1e-15 beside folds and "
         "pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. Points of tasks: zero loss with split, dead "
         "and cancelling neurons, the same on data, splits with known Y and μ, samples on kinks, zero networks with weight decay, "
-        "students on the sphere. All drawn by a generator. The seed of the full run was fixed by a rule before the run, and "
+        "students on the sphere. All drawn by a generator. The seed of the full run was fixed by a rule before the "
+        "run, and "
         "nothing was adjusted to it: the number of commits of this repository when the certificate was finished."
     ),
     tolerance="no wrong verdict; 1 % undecided of points that are critical to rounding and not degenerate",

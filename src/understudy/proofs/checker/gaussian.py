@@ -2,10 +2,9 @@
 
 With cos 2η = correlation, x = r1 (z1 cos η + z2 sin η) and y = r2 (z1 cos η - z2 sin η). Shifting z1 or z2 by ib with
 b ≤ c = π/(2·steepest) keeps every argument of the logistic function s within π/2 of the real line, where |s| ≤ 1 and
-|1 - 2s| ≤ 1, and multiplies the Gaussian weight by at most exp(c²/2). The product trapezoidal rule of step h then misses
-at most twice 2 exp(c²/2)/(exp(2πc/h) - 1) times a Gaussian mean of the bounds (once for each axis), and the nodes left
-out beyond |z| > L a Gaussian tail.
-"""
+|1 - 2s| ≤ 1, and multiplies the Gaussian weight by at most exp(c²/2). The product trapezoidal rule of step h then
+misses at most twice 2 exp(c²/2)/(exp(2πc/h) - 1) times a Gaussian mean of the bounds (once for each axis), and the
+nodes left out beyond |z| > L a Gaussian tail."""
 
 from __future__ import annotations
 
