@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +20,7 @@ from understudy.tasks import biased, split_terms, trust, unbiased
 from understudy.tasks import population_arguments as arguments
 from understudy.tasks import population_layout as layout
 from understudy.tasks import population_meaning as meaning
+from understudy.tasks import population_symmetries as symmetric
 from understudy.tasks import starts as drawing
 from understudy.tasks.biased import Inputs
 from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
@@ -32,8 +33,7 @@ from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.structure import Structure
-from understudy.tasks.symmetries import Symmetries, of_students, turns_of_teacher
-from understudy.tasks.symmetry import rescaling_tangents, rotation_tangents
+from understudy.tasks.symmetries import Symmetries
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import ORDINARY_LENGTH, Units, natural_units
 
@@ -302,56 +302,19 @@ class Population(Task):
 
     def outside_symmetries(self, vector: Float[Array, " P"]) -> int:
         """Rank of the students' components outside the teachers' span: each can rotate into a further direction."""
-        w = np.asarray(layout.weights(self, jnp.asarray(vector))[0])
-        v = np.asarray(self._fixed_directions)
-        rest = w - w @ np.linalg.pinv(v) @ v
-        return int(np.sum(np.linalg.svd(rest, compute_uv=False) > 1e-9 * (1 + np.abs(w).max())))
-
-    @property
-    def _fixed_directions(self) -> Float[Array, "k d"]:
-        """Directions that rotations must not change: the teachers' vectors and the mean of the inputs."""
-        v = self.teacher.incoming
-        return v if self.mean is None else jnp.concatenate([v, self.mean[None]])
+        return symmetric.outside_symmetries(self, vector)
 
     def symmetry_tangents(self, vector: Float[Array, " P"]) -> Float[Array, "q P"]:
         """Rescalings of each neuron (homogeneous activations) and rotations of directions that no teacher uses."""
-        w, c, a, _ = self.parts(vector)
-        outputs = math.prod(self.outputs) if self.trains_outgoing else 0
-        fixed, tangents = self._fixed_directions, [jnp.zeros((0, self.size))]
-        offset = ((0, 0), (0, math.prod(self.outputs) if self.trains_bias else 0))
-        if self.trains_outgoing and self.activation.homogeneity is not None and self.fixed_bias is None:
-            wide = w if c is None else jnp.concatenate([w, c[:, None]], axis=1)
-            rows = rescaling_tangents(wide, a.reshape(self.width, -1), self.activation.homogeneity)
-            tangents.append(jnp.pad(rows, offset))
-        if self.root is None and self.dim >= fixed.shape[0] + 2:
-            tangents.append(jnp.pad(rotation_tangents(w, fixed, outputs + self.trains_bias), offset))
-        return jnp.concatenate(tangents)
+        return symmetric.tangents(self, vector)
 
     def symmetries(self) -> Symmetries:
         """Permutations and flips of students, and orthogonal maps of the inputs that keep the teacher."""
-        found = of_students(self._neurons_at(np.zeros(self.size)))
-        if self.fixed_bias is not None and np.any(np.asarray(self.fixed_bias) != 0):
-            shared = np.stack([found.kinds, np.unique(np.asarray(self.fixed_bias), return_inverse=True)[1]], axis=1)
-            found = replace(found, flip=None, kinds=np.unique(shared, axis=0, return_inverse=True)[1].reshape(-1))
-        if self.root is not None:
-            return replace(found, dim=self.dim, turns=np.eye(self.dim)[None], beyond=np.zeros((0, self.dim)))
-        turns, beyond = turns_of_teacher(self.teacher, None if self.mean is None else np.asarray(self.mean))
-        return replace(found, dim=self.dim, turns=turns, beyond=beyond)
+        return symmetric.symmetries(self, self._neurons_at(np.zeros(self.size)))
 
     def balanced(self, vector: Float[Array, " P"]) -> Float[Array, " P"]:
         """For homogeneous activations: incoming and outgoing weights of each neuron have the same norm."""
-        degree = self.activation.homogeneity
-        if not self.trains_outgoing or degree is None or self.biased:
-            return vector
-        w, a = layout.weights(self, vector)
-        flat = a.reshape(self.width, -1)
-        norms, lengths = jnp.linalg.norm(w, axis=1), jnp.linalg.norm(flat, axis=1)
-        alive = (norms > 0) & (lengths > 0)
-        factor = jnp.where(alive, jnp.where(alive, lengths, 1.0) / jnp.where(alive, norms, 1.0), 1.0) ** (
-            1 / (1 + degree)
-        )
-        rows = jnp.concatenate([w * factor[:, None], flat / factor[:, None] ** degree], axis=1)
-        return rows.reshape(-1)
+        return symmetric.balanced(self, vector)
 
     def euler_characteristic(self) -> tuple[int | None, str]:
         """1 where the loss grows beyond all bounds in every direction: softplus students with fixed outgoing weights.
@@ -397,7 +360,7 @@ class Population(Task):
             empty = (np.zeros((*batch, 0, size)) for size in (self.dim, 0, self.dim))
             return self, parameters, Span(np.eye(self.dim), *empty)
         k, old = self.teacher.width, self.teacher
-        span, own, coordinates = span_of(self._fixed_directions, w)
+        span, own, coordinates = span_of(symmetric.fixed_directions(self), w)
         own = np.pad(own, ((0, 0), (0, self.width)))
         teacher = Teacher(own[:k], old.outgoing, old.activation, old.bias, old.offset)
         task = eqx.tree_at(lambda t: t.teacher, self, teacher)
