@@ -13,10 +13,12 @@ Hypothesis, written before the first run:
 
 Networks: MNIST 784-256-128-10 (4 seeds, weight decay 0 to 1e-2) and two CNNs on 10,000 images of CIFAR-10 (3 seeds),
 trained once. At one width all rows have the same architecture, and the teacher's outputs are computed once: equal
-epochs are equal seconds. The seconds of each method itself are in the table.
+epochs are equal seconds. The seconds of each method itself are in the table. Fine-tuning has a constant rate, so that
+1 and 3 epochs are checkpoints of 6. All rows of an MLP are trained together.
 
-Every cell is stored. A run ends after UNDERSTUDY_BENCHMARK_MINUTES (default 60) and prints what is there; the next run
-goes on. UNDERSTUDY_BENCHMARK_NETS=mlp,plain,residual chooses networks, so that two runs can share the work.
+Every cell is stored. The whole takes about an hour and a half of processor time. A run ends after
+UNDERSTUDY_BENCHMARK_MINUTES (default 150) and prints what is there; the next run goes on.
+UNDERSTUDY_BENCHMARK_NETS=mlp,plain,residual chooses networks, so that two runs can share the work.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -37,48 +38,48 @@ from benchmarks import growth
 from benchmarks.compression_tables import print_tables
 from benchmarks.kept import Kept
 from benchmarks.pruners import FRESH, fresh, pruners
-from benchmarks.trained import RATES, Split, accuracy, digits, outputs, photographs, train, trained
+from benchmarks.trained import RATES, Split, accuracies, digits, outputs, photographs, train, trained
 from understudy.torch.measure import cost
 
-VERSION = 1
+VERSION = 2
 BASE_EPOCHS = {"mlp": 6, "plain": 8, "residual": 8}
 SEEDS = {"mlp": 4, "plain": 3, "residual": 3}
 DECAYS = {"mlp": (0.0, 1e-4, 1e-3, 1e-2), "plain": (0.0,), "residual": (0.0,)}
 TUNED = (1, 3, 6)
 RATE = 1e-3
-"""Learning rate of fine-tuning, for every row and network; on labels, without moved images."""
+"""Learning rate of fine-tuning, constant, for every row and network; on labels, without moved images or decay."""
 BATCH = {"mlp": 256, "plain": 32, "residual": 32}
 """Inputs per batch of the measured latency."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One network, one row and one width (1 / `part`), with the epochs of fine-tuning that are measured."""
+class Group:
+    """All rows of one network at one width (1 / `part`), with or without fine-tuning."""
 
     kind: str
     decay: float
     seed: int
-    row: str
     part: int
-    epochs: tuple[int, ...]
+    tuned: bool
 
-    @property
-    def name(self) -> str:
-        row = self.row.replace(", ", "-").replace(",", "").replace(" ", "-").replace("+", "and")
+    def name(self, row: str) -> str:
+        """The name of a row's stored cell."""
+        row = row.replace(", ", "-").replace(",", "").replace(" ", "-").replace("+", "and")
         return f"{self.kind}-{self.decay:g}-{self.seed}-{row}-{self.part}"
 
 
-def plan(kinds: tuple[str, ...]) -> Iterator[Cell]:
-    """Every cell, the most telling first: a run that ends early has something in every table."""
-    stages: list[tuple[int, tuple[int, ...], str]] = [(2, (), "plain"), (4, (), "plain"), (4, TUNED, "first")]
-    stages += [(8, (), "plain"), (4, (), "decayed"), (4, TUNED, "plain"), (2, (), "decayed"), (8, (), "decayed")]
-    stages += [(8, TUNED, "plain"), (2, TUNED, "plain"), *((part, TUNED, "decayed") for part in (4, 8, 2))]
-    for part, epochs, which in stages:
-        for seed in range(1 if which == "first" else max(SEEDS.values())):
+def plan(kinds: tuple[str, ...]) -> Iterator[Group]:
+    """Every group, the most telling first: a run that ends early has something in every table.
+
+    Without fine-tuning at all widths; then the MLP's weight decays; then fine-tuning at 1/4, 1/8 and 1/2.
+    """
+    stages = [(part, tuned, plain) for tuned in (False, True) for plain in (True, False) for part in (4, 2, 8)]
+    for part, tuned, plain in stages:
+        for seed in range(max(SEEDS.values())):
             for kind in kinds:
-                decays = DECAYS[kind][1:] if which == "decayed" else (0.0,)
-                for decay in decays if seed < SEEDS[kind] else ():
-                    yield from (Cell(kind, decay, seed, row, part, (0, *epochs)) for row in (*pruners(kind), *FRESH))
+                for decay in DECAYS[kind] if seed < SEEDS[kind] else ():
+                    if (decay == 0.0) == plain:
+                        yield Group(kind, decay, seed, part, tuned)
 
 
 class Networks:
@@ -87,6 +88,7 @@ class Networks:
     def __init__(self) -> None:
         self.data: dict[bool, tuple[Split, Split]] = {}
         self.models: dict[tuple[str, float, int], tuple[nn.Module, torch.Tensor, torch.Tensor]] = {}
+        self.smaller: dict[str, nn.Module] = {}
 
     def splits(self, kind: str) -> tuple[Split, Split]:
         """Inputs to train and to test on."""
@@ -95,74 +97,99 @@ class Networks:
             self.data[digital] = digits() if digital else photographs()
         return self.data[digital]
 
-    def get(self, cell: Cell) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    def get(self, group: Group) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
         """The trained network, and its outputs on training and test inputs."""
-        key = (cell.kind, cell.decay, cell.seed)
+        key = (group.kind, group.decay, group.seed)
         if key not in self.models:
-            data, test = self.splits(cell.kind)
-            model = trained(cell.kind, cell.seed, data, epochs=BASE_EPOCHS[cell.kind], decay=cell.decay)
+            data, test = self.splits(group.kind)
+            model = trained(group.kind, group.seed, data, epochs=BASE_EPOCHS[group.kind], decay=group.decay)
             self.models[key] = (model, outputs(model, data[0]), outputs(model, test[0]))
         return self.models[key]
 
 
-def measure(cell: Cell, kept: Kept, networks: Networks) -> None:
-    """Measure what the cell does not have yet, and store it after each step."""
-    found: dict[str, Any] = kept.read(cell.name) or {"accuracy": {}, "tuning": {}}
-    missing = [e for e in cell.epochs if str(e) not in found["accuracy"]]
-    if not missing:
-        return
-    data, test = networks.splits(cell.kind)
-    model, teacher, before = networks.get(cell)
+def measure(group: Group, kept: Kept, networks: Networks) -> None:
+    """Measure what the group's cells do not have yet; each is stored as soon as it is known."""
+    wanted = str(TUNED[-1] if group.tuned else 0)
+    rows = [*pruners(group.kind), *FRESH]
+    missing = [row for row in rows if wanted not in kept.read(group.name(row)).get("accuracy", {})]
+    sets = [missing] if group.kind == "mlp" and missing else [[row] for row in missing]
+    for together in sets:
+        small = {row: smaller(group, row, kept, networks) for row in together}
+        if group.tuned:
+            fine_tune(group, small, kept, networks)
+
+
+def smaller(group: Group, row: str, kept: Kept, networks: Networks) -> nn.Module:
+    """A copy of the row's network before fine-tuning; what it changed is stored."""
+    name = group.name(row)
+    if name in networks.smaller:
+        return copy.deepcopy(networks.smaller[name])
+    data, test = networks.splits(group.kind)
+    model, _, before = networks.get(group)
     begin = time.process_time()
-    if cell.row in FRESH:
-        small = fresh(cell.kind, 1 / cell.part, cell.seed).eval()
+    if row in FRESH:
+        small = fresh(group.kind, 1 / group.part, group.seed).eval()
     else:
-        small = pruners(cell.kind)[cell.row](model, 1 / cell.part, data)
+        small = pruners(group.kind)[row](model, 1 / group.part, data)
     seconds = time.process_time() - begin
-    if 0 in missing:
-        after = outputs(small, test[0])
-        latency = cost(small, (test[0][: BATCH[cell.kind]],))
-        found |= {
-            "base": float((before.argmax(1) == test[1]).float().mean()),
-            "seconds": seconds,
-            "change": float((after - before).norm() / before.norm()),
-            "agreement": float((after.argmax(1) == before.argmax(1)).float().mean()),
-            "parameters": latency.parameters,
-            "milliseconds": latency.milliseconds,
-            "milliseconds before": cost(model, (test[0][: BATCH[cell.kind]],)).milliseconds,
-        }
-        found["accuracy"]["0"] = float((after.argmax(1) == test[1]).float().mean())
-        kept.write(cell.name, found)
-    for epochs in missing:
-        if epochs:
-            begin = time.process_time()
-            tuned = train(
-                copy.deepcopy(small),
-                data,
-                epochs,
-                seed=cell.seed,
-                rate=RATES[cell.kind] if cell.row in FRESH else RATE,
-                teacher=teacher if cell.row == "distillation" else None,
-            )
-            found["tuning"][str(epochs)] = time.process_time() - begin
-            found["accuracy"][str(epochs)] = accuracy(tuned, test)
-            kept.write(cell.name, found)
+    networks.smaller[name] = small
+    if kept.read(name):
+        return copy.deepcopy(small)
+    after = outputs(small, test[0])
+    latency = cost(small, (test[0][: BATCH[group.kind]],))
+    found = {
+        "base": float((before.argmax(1) == test[1]).float().mean()),
+        "seconds": seconds,
+        "change": float((after - before).norm() / before.norm()),
+        "agreement": float((after.argmax(1) == before.argmax(1)).float().mean()),
+        "parameters": latency.parameters,
+        "milliseconds": latency.milliseconds,
+        "milliseconds before": cost(model, (test[0][: BATCH[group.kind]],)).milliseconds,
+        "accuracy": {"0": float((after.argmax(1) == test[1]).float().mean())},
+    }
+    kept.write(name, found)
+    return copy.deepcopy(small)
+
+
+def fine_tune(group: Group, small: dict[str, nn.Module], kept: Kept, networks: Networks) -> None:
+    """Train the rows' networks together and store their accuracy at each checkpoint."""
+    data, test = networks.splits(group.kind)
+    rate = RATES[group.kind] if group.kind != "mlp" and set(small) <= set(FRESH) else RATE
+    taught = [row == "distillation" for row in small]
+    begin = time.process_time()
+    epochs = train(
+        list(small.values()),
+        data,
+        TUNED[-1],
+        seed=group.seed,
+        rate=rate,
+        teacher=networks.get(group)[1],
+        taught=taught,
+    )
+    for epoch, beside in enumerate(epochs, 1):
+        seconds = (time.process_time() - begin) / len(small)
+        if epoch in TUNED:
+            for row, found in zip(small, accuracies(beside, test), strict=True):
+                cell = kept.read(group.name(row))
+                cell["accuracy"][str(epoch)] = found
+                cell.setdefault("tuning", {})[str(epoch)] = seconds
+                kept.write(group.name(row), cell)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     console = Console(width=150)
-    minutes = float(os.environ.get("UNDERSTUDY_BENCHMARK_MINUTES", "60"))
+    minutes = float(os.environ.get("UNDERSTUDY_BENCHMARK_MINUTES", "150"))
     kinds = tuple(os.environ.get("UNDERSTUDY_BENCHMARK_NETS", "mlp,plain,residual").split(","))
     end = time.monotonic() + 60 * minutes
     kept, networks = Kept("compression", VERSION), Networks()
-    cells = list(plan(kinds))
-    for done, cell in enumerate(cells):
+    groups = list(plan(kinds))
+    for done, group in enumerate(groups):
         if time.monotonic() > end:
-            console.print(f"Stopped after {minutes:g} minutes at cell {done} of {len(cells)}. Run again to go on.")
+            console.print(f"Stopped after {minutes:g} minutes at group {done} of {len(groups)}. Run again to go on.")
             break
-        measure(cell, kept, networks)
-        if cell.kind == "mlp" and cell.part == 2 and cell.decay:  # after the most telling cells
+        if group.kind == "mlp" and group.decay and group.tuned:  # after the most telling cells
             growth.measure(kept, *networks.splits("mlp"))
+        measure(group, kept, networks)
     print_tables(console, kept, kinds)

@@ -36,13 +36,13 @@ class Cells:
     """The stored cells of one kind of network and one weight decay: numbers over seeds."""
 
     def __init__(self, kept: Kept, kind: str, decay: float, rows: Sequence[str], seeds: int) -> None:
-        from benchmarks.compression import Cell
+        from benchmarks.compression import Group
 
         self.rows = rows
         self.found: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for row in rows:
             for part in PARTS:
-                cells = [kept.read(Cell(kind, decay, seed, row, part, ()).name) for seed in range(seeds)]
+                cells = [kept.read(Group(kind, decay, seed, part, False).name(row)) for seed in range(seeds)]
                 self.found[row, part] = [cell for cell in cells if cell]
 
     def accuracies(self, row: str, part: int, epochs: int) -> list[float]:

@@ -11,7 +11,7 @@ from torch import nn
 
 import understudy.torch as ut
 from benchmarks.kept import Kept
-from benchmarks.trained import Split, accuracy, mlp, train
+from benchmarks.trained import Beside, Split, accuracies, mlp, train
 
 SMALL, LARGE = 16, 64
 EPOCHS = (1, 3, 6)
@@ -94,10 +94,13 @@ def measure(kept: Kept, data: Split, test: Split) -> None:
                 continue
             if small is None:
                 torch.manual_seed(seed)
-                small = train(mlp((SMALL, SMALL)), data, 3, seed=seed)
+                small = mlp((SMALL, SMALL))
+                list(train([small], data, 3, seed=seed, falling=True))
             begin = time.process_time()
             start = grown(method, small, data, seed)
-            cell = {"seconds": time.process_time() - begin, "accuracy": {"0": accuracy(start, test)}}
-            for epochs in EPOCHS:
-                cell["accuracy"][str(epochs)] = accuracy(train(copy.deepcopy(start), data, epochs, seed=seed), test)
+            cell = {"seconds": time.process_time() - begin}
+            reached = {0: accuracies(Beside([start]), test)[0]}
+            for epoch, beside in enumerate(train([start], data, EPOCHS[-1], seed=seed), 1):
+                reached[epoch] = accuracies(beside, test)[0]
+            cell["accuracy"] = {str(epoch): reached[epoch] for epoch in (0, *EPOCHS)}
             kept.write(name, cell)

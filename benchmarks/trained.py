@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -85,48 +86,85 @@ RATES = {"mlp": 1e-3, "plain": 3e-3, "residual": 3e-3}
 """Learning rates from a random start."""
 
 
+class Beside(nn.Module):
+    """Networks of one architecture side by side: inputs (B, …) give outputs (R, B, C), one slice per network.
+
+    The R networks see the same batch. The first layers of MLPs are then one matrix product, and the others one batched
+    product each. AdamW acts on each number alone: training networks together is training each of them.
+    """
+
+    def __init__(self, models: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.alone = models[0] if len(models) == 1 else None
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        if self.alone is None:
+            chains = ([layer for layer in model.children() if isinstance(layer, nn.Linear)] for model in models)
+            for layers in zip(*chains, strict=True):
+                self.weights.append(torch.stack([layer.weight.detach() for layer in layers]))
+                self.biases.append(torch.stack([layer.bias.detach() for layer in layers]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.alone is not None:
+            return self.alone(x)[None]
+        first = nn.functional.linear(x, self.weights[0].flatten(0, 1), self.biases[0].flatten())
+        found = first.unflatten(1, self.biases[0].shape).transpose(0, 1)
+        for weight, bias in zip(list(self.weights)[1:], list(self.biases)[1:], strict=True):
+            found = torch.baddbmm(bias[:, None], torch.relu(found), weight.mT)
+        return found
+
+
 def train(
-    model: nn.Module,
+    models: Sequence[nn.Module],
     data: Split,
     epochs: int,
     *,
     seed: int,
     decay: float = 0.0,
     rate: float = 1e-3,
+    falling: bool = False,
     shift: bool = False,
     teacher: torch.Tensor | None = None,
-) -> nn.Module:
-    """AdamW with a rate that falls to zero along a cosine, on batches of 128.
+    taught: Sequence[bool] = (),
+) -> Iterator[Beside]:
+    """Train networks of one architecture together by AdamW on batches of 128, and yield them after each epoch.
 
-    `shift` moves and mirrors images at random. `teacher` has a trained network's outputs on all inputs; the loss is
-    then 0.9 × 16 KL(teacher ‖ student) at temperature 4 plus 0.1 × the cross-entropy (Hinton et al. 2015).
+    The rate is constant, so that one epoch is the beginning of six; with `falling` it falls to zero along a cosine.
+    `shift` moves and mirrors images at random. `teacher` has a trained network's outputs on all inputs: the networks
+    marked in `taught` have the loss 0.9 × 16 KL(teacher ‖ student) at temperature 4 plus 0.1 × the cross-entropy
+    (Hinton et al. 2015). Several networks at once must be MLPs. A single network is trained in place.
     """
     inputs, labels = data
+    beside = Beside(models).to(memory_format=torch.channels_last)  # a tenth faster for the CNNs
     draw = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay)
+    optimizer = torch.optim.AdamW(beside.parameters(), rate, weight_decay=decay, fused=True)
     size = 128
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * (len(inputs) // size))
-    soft = None if teacher is None else torch.log_softmax(teacher / 4, 1)
-    model.train()
+    marked = torch.tensor(taught or [False] * len(models))
+    soft = torch.log_softmax(teacher / 4, 1) if teacher is not None and any(taught) else None
     for _ in range(epochs):
+        beside.train()
         order = torch.randperm(len(inputs), generator=draw)
         for chosen in order[: len(order) // size * size].split(size):
-            batch = inputs[chosen]
-            if shift:
-                moves = torch.randint(-3, 4, (2,), generator=draw)
-                batch = torch.roll(batch, (int(moves[0]), int(moves[1])), (2, 3))
-                batch = batch.flip(3) if torch.rand((), generator=draw) < 0.5 else batch
             optimizer.zero_grad()
-            found = model(batch)
-            loss = nn.functional.cross_entropy(found, labels[chosen])
+            found = torch.log_softmax(beside(_moved(inputs[chosen], draw) if shift else inputs[chosen]), 2)
+            hard = -found[:, torch.arange(size), labels[chosen]].mean(1)
+            loss = hard.sum() - 0.9 * hard[marked].sum()
             if soft is not None:
-                student = torch.log_softmax(found / 4, 1)
-                gap = nn.functional.kl_div(student, soft[chosen], reduction="batchmean", log_target=True)
-                loss = 0.9 * 16 * gap + 0.1 * loss
+                student = torch.log_softmax(found[marked] / 4, 2)  # a shift of all outputs does not matter
+                gap = nn.functional.kl_div(student, soft[chosen].expand_as(student), reduction="sum", log_target=True)
+                loss = loss + 0.9 * 16 * gap / size
             loss.backward()
             optimizer.step()
-            schedule.step()
-    return model.eval()
+            if falling:
+                schedule.step()
+        yield beside.eval()
+
+
+def _moved(batch: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+    """The images moved by up to three pixels and mirrored, all alike."""
+    moves = torch.randint(-3, 4, (2,), generator=draw)
+    batch = torch.roll(batch, (int(moves[0]), int(moves[1])), (2, 3))
+    return batch.flip(3) if torch.rand((), generator=draw) < 0.5 else batch
 
 
 def trained(kind: str, seed: int, data: Split, *, epochs: int, decay: float = 0.0) -> nn.Module:
@@ -137,7 +175,8 @@ def trained(kind: str, seed: int, data: Split, *, epochs: int, decay: float = 0.
     if file.is_file():
         model.load_state_dict(torch.load(file, weights_only=True))
         return model.eval()
-    train(model, data, epochs, seed=seed, decay=decay, shift=kind != "mlp", rate=RATES[kind])
+    for _ in train([model], data, epochs, seed=seed, decay=decay, shift=kind != "mlp", rate=RATES[kind], falling=True):
+        pass
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}")
     torch.save(model.state_dict(), partial)
@@ -148,9 +187,9 @@ def trained(kind: str, seed: int, data: Split, *, epochs: int, decay: float = 0.
 @torch.no_grad()
 def outputs(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     """The outputs on all inputs."""
-    return torch.cat([model(x) for x in inputs.split(500)])
+    return torch.cat([model(x) for x in inputs.split(500)], -2)
 
 
-def accuracy(model: nn.Module, data: Split) -> float:
-    """Share of inputs whose label has the largest output."""
-    return float((outputs(model, data[0]).argmax(1) == data[1]).float().mean())
+def accuracies(beside: Beside, data: Split) -> list[float]:
+    """Share of inputs whose label has the largest output, of each network."""
+    return (outputs(beside, data[0]).argmax(2) == data[1]).float().mean(1).tolist()
