@@ -182,7 +182,8 @@ def _check_traceable(function: Callable[[Array], Array], name: str) -> None:
         found = jax.eval_shape(function, jax.ShapeDtypeStruct((3,), float))
     except Exception as error:
         raise ValueError(
-            f"The activation {name!r} cannot be traced by JAX: write it with jax.numpy instead of numpy or math, for example "
+            f"The activation {name!r} cannot be traced by JAX: write it with jax.numpy instead of numpy or math, for "
+            "example "
             "jnp.sin instead of np.sin."
         ) from error
     if np.shape(found) != (3,):

@@ -240,7 +240,8 @@ def _remote_client(cluster: str | None, scheduler_file: str | os.PathLike[str] |
     where = cluster if scheduler_file is None else str(scheduler_file)
     try:
         address = cluster if scheduler_file is None else _address_in(scheduler_file)
-        # A program that is not a scheduler may accept the connection and never answer; `Client` would then wait for ever.
+        # A program that is not a scheduler may accept the connection and never answer; `Client` would then wait for
+        # ever.
         asyncio.run(_ask(str(address)))
         client = Client(address, timeout=CONNECT_SECONDS)
     except FileNotFoundError:

@@ -103,7 +103,8 @@ def _data(arrays: dict[str, np.ndarray], file: Path) -> tuple[np.ndarray, np.nda
     inputs, targets = _columns(np.asarray(arrays["inputs"], float)), arrays.get("targets")
     if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(inputs)):
         raise BadNetworkError(
-            f"{file}: {len(inputs)} inputs need targets of shape ({len(inputs)}, m) or ({len(inputs)},); received {targets.shape}."
+            f"{file}: {len(inputs)} inputs need targets of shape ({len(inputs)}, m) or ({len(inputs)},); received "
+            f"{targets.shape}."
         )
     return inputs, targets
 
@@ -124,7 +125,8 @@ def _from_archive(file: Path) -> StoredNetwork:
     weights = [arrays.get(f"W{l}") for l in range(1, depth + 1)]
     if depth < 2 or any(w is None for w in weights):
         raise BadNetworkError(
-            f"An archive holds the weights W1, …, WL of at least two layers; {file} has {', '.join(sorted(arrays)) or 'nothing'}."
+            f"An archive holds the weights W1, …, WL of at least two layers; {file} has "
+            f"{', '.join(sorted(arrays)) or 'nothing'}."
         )
     if any(np.iscomplexobj(array) for array in arrays.values()):
         raise BadNetworkError(f"{file} has complex numbers; weights and data are real.")
@@ -135,8 +137,8 @@ def _from_archive(file: Path) -> StoredNetwork:
         before = known[l - 2].shape[0] if l > 1 else None
         if w.ndim != 2 or b.shape != (w.shape[0],) or (before is not None and w.shape[1] != before):
             raise BadNetworkError(
-                f"{file}: layer {l} has weights {w.shape} and bias {b.shape}; W{l} is (n_{l}, n_{l - 1}) and b{l} is (n_{l},)"
-                + ("." if before is None else f" with n_{l - 1} = {before}.")
+                f"{file}: layer {l} has weights {w.shape} and bias {b.shape}; W{l} is (n_{l}, n_{l - 1}) and b{l} is "
+                f"(n_{l},)" + ("." if before is None else f" with n_{l - 1} = {before}.")
             )
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
             raise BadNetworkError(f"{file}: layer {l} has weights that are not finite.")

@@ -6,7 +6,8 @@ import numpy as np
 
 Groups = list[tuple[int, ...]]
 DOUBT = 1e-7
-"""Distances from inner products, √(2 - 2 u·v), are off by up to √(4 eps) = 3e-8: nearer pairs are measured again, exactly."""
+"""Distances from inner products, √(2 - 2 u·v), are off by up to √(4 eps) = 3e-8: nearer pairs are measured again,
+exactly."""
 
 
 def aligned_groups(

@@ -84,7 +84,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("understudy.experiments.aligning.collect", interrupted)
     done = run("--out", tmp_path)
     assert done.exit_code == 130
-    assert "run the same command to go on" in done.output
+    assert "run the same command to continue" in done.output
     assert "nothing is kept" in run().output
 
 

@@ -88,7 +88,7 @@ def test_a_class_of_ones_own(tmp_path, monkeypatch):
         (("net.pt", "--keep", "0.5", "--data", "net.pt"), "no array 'inputs'"),
         (("net.pt", "--keep", "0.5", "--module", "nowhere"), "file:Class"),
         (("net.pt", "--keep", "0.5", "--module", "json:dumps"), "called without arguments"),
-        (("net.pt", "--keep", "0.5", "--module", "builtins:dict"), "makes no torch.nn.Module"),
+        (("net.pt", "--keep", "0.5", "--module", "builtins:dict"), "must make a torch.nn.Module"),
     ],
 )
 def test_bad_input_exits_2(network, arguments, message):

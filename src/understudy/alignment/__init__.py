@@ -1,4 +1,5 @@
-"""How over-parameterised ReLU students align with a teacher (Tian 2020): correlations, observers, recursion, pruning."""
+"""How over-parameterised ReLU students align with a teacher (Tian 2020): correlations, observers, recursion,
+pruning."""
 
 from understudy.alignment.correlations import Alignment as Alignment
 from understudy.alignment.correlations import align as align

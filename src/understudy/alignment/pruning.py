@@ -122,14 +122,16 @@ def _without(
         if change <= largest_change and rank < len(removed):
             return _with_linear(smaller, left[:, :rank] * values[:rank], right[:rank], affine[-1], x), rank, change
     raise ValueError(
-        f"Removing {len(removed)} unaligned nodes would change what the layer above receives by {change:.2g} of its size, "
-        f"more than largest_change={largest_change}: the student is not where the theorem applies (too few observers, or "
+        f"Removing {len(removed)} unaligned nodes would change what the layer above receives by {change:.2g} of its "
+        "size, "
+        f"more than largest_change={largest_change}: the student is not where the theorem applies (too few observers, "
+        "or "
         "not trained to the end). Train on, lower the threshold, or allow a larger change."
     )
 
 
 def _with_linear(network: Deep, out: np.ndarray, rows: np.ndarray, constant: np.ndarray, x: np.ndarray) -> Deep:
-    """The network plus out @ (rows @ x) + constant on the inputs, by nodes active there and up to twice as far out."""
+    """Add out @ (rows @ x) + constant to the network, by nodes that are active on twice the range of the inputs."""
     shifts = 2 * np.max(np.abs(x @ rows.T), axis=0)
     weights = (
         jnp.concatenate([network.weights[0], jnp.asarray(rows)]),

@@ -92,7 +92,8 @@ def backpropagated(student: tuple[LayerView, ...], teacher: tuple[LayerView, ...
     if len(student) != len(teacher) or student[-1].activations.shape != teacher[-1].activations.shape:
         raise ValueError(
             "Student and teacher must have the same depth, outputs and samples; received depths "
-            f"{len(student)} and {len(teacher)}, outputs {student[-1].activations.shape} and {teacher[-1].activations.shape}."
+            f"{len(student)} and {len(teacher)}, outputs {student[-1].activations.shape} and "
+            f"{teacher[-1].activations.shape}."
         )
     return tuple(_gradient(s, t) for s, t in zip(student, teacher, strict=True))
 

@@ -32,7 +32,9 @@ def align(
     teacher: Annotated[
         str, typer.Option(help="Hidden widths of the teacher: 20, or 50-75-100-125 for four layers.")
     ] = "20",
-    over: Annotated[str, typer.Option(help="How many times wider the students are: 10, or 1,2,5,10.")] = "10",
+    over: Annotated[
+        str, typer.Option(help="How many times wider than the teacher students are: 10, or 1,2,5,10.")
+    ] = "10",
     polarity: Annotated[str, typer.Option(help="p in the nodes' strengths 1/j^p: 1.5, or 0.5,1,1.5.")] = "1.5",
     seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 32, or 0,3,7, or 5-9.")] = "32",
     epochs: Annotated[int, typer.Option(help="Number of epochs.")] = 100,
@@ -44,13 +46,15 @@ def align(
     rate: Annotated[float, typer.Option(help="Learning rate.")] = 0.01,
     optimizer: Annotated[str, typer.Option(help="sgd or adam.")] = "sgd",
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    init: Annotated[float, typer.Option(help="Standard deviation of initial weights; 0: Glorot's.")] = 0.005,
+    init: Annotated[
+        float, typer.Option(help="Standard deviation of the initial weights; 0 for Glorot's rule.")
+    ] = 0.005,
     standardise: Annotated[
         bool, typer.Option("--standardise", help="Scale the teachers' outputs to mean 0 and variance 1.")
     ] = False,
     threshold: Annotated[float, typer.Option(help="Correlation above which a teacher counts as recovered.")] = 0.95,
     workers: Annotated[
-        int | None, typer.Option("--jobs", "--workers", help="Threads; one per core unless given.")
+        int | None, typer.Option("--jobs", "--workers", help="Number of threads. Default: one per core.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
@@ -72,7 +76,7 @@ def align(
     _check(threshold, workers, remote, out)
     widths = _numbers(teacher.split("-"), "--teacher", "20 or 50-75-100-125")
     if any(m != int(m) for m in widths):
-        fail(f"--teacher is whole numbers joined by hyphens, as 20 or 50-75-100-125; received {teacher!r}.")
+        fail(f"--teacher is whole numbers joined by hyphens, such as 20 or 50-75-100-125; received {teacher!r}.")
     if "jax" not in sys.modules:  # our own threads share the seeds; threads inside small products only cost
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     from understudy.compilation import keep_compiled_programs
@@ -116,7 +120,7 @@ def _check(threshold: float, workers: int | None, remote: bool, out: Path | None
     if workers is not None and workers < 1:
         fail(f"--jobs is at least 1; received {workers}.")
     if remote and out is None:
-        fail("What a cluster trains is kept in a directory; name one with --out.")
+        fail("Results of a cluster are kept in a directory; name one with --out.")
     if remote and workers is not None:
         fail(f"A cluster's workers have threads of their own; received --jobs {workers}: leave it out.")
 
@@ -125,16 +129,16 @@ def _numbers(parts: list[str], option: str, example: str) -> list[float]:
     try:
         found = [float(part) for part in parts]
     except ValueError:
-        fail(f"{option} is a number or several, as {example}; received {','.join(parts)!r}.")
+        fail(f"{option} is a number or several, such as {example}; received {','.join(parts)!r}.")
     if not all(math.isfinite(x) for x in found) or (len(set(found)) != len(found) and option != "--teacher"):
-        fail(f"{option} is finite numbers, each once, as {example}; received {','.join(parts)!r}.")
+        fail(f"{option} takes distinct finite numbers, such as {example}; received {','.join(parts)!r}.")
     return found
 
 
 def _train(
     cells: list[Experiment], seeds: list[int], out: Path | None, workers: int | None, remote: Any, quiet: bool
 ) -> tuple[list[xr.Dataset], str | None]:
-    """Rows of every cell, and why they could not be stored, if so."""
+    """Rows of every cell, and the reason if they could not be stored."""
     from understudy.commands.progress import reporting
     from understudy.experiments import aligning
     from understudy.store import Store
@@ -161,7 +165,7 @@ def _train(
             return found, unsaved
     except KeyboardInterrupt:
         kept = (
-            f"finished work is kept in {out}; run the same command to go on"
+            f"finished work is kept in {out}; run the same command to continue"
             if out
             else "nothing is kept: there is no --out"
         )
@@ -174,7 +178,7 @@ def _train(
 def _draw(
     cells: list[Experiment], results: list[xr.Dataset], seeds: list[int], threshold: float, out: Path, quiet: bool
 ) -> str | None:
-    """Save the figure; returns why that was not possible, if so."""
+    """Save the figure. Returns the reason if that was not possible."""
     from understudy import plots
     from understudy.files import content_hash
 
@@ -212,7 +216,8 @@ def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
     console = Console()
     show_table(console, table)
     console.print(
-        f"{seconds:.1f} s. k, n: teachers and students in the layer; epoch 5, recovered: share of teachers recovered then, and at the end with a 95 % bootstrap interval over seeds; "
+        f"{seconds:.1f} s. k, n: teachers and students in the layer; epoch 5, recovered: share of teachers recovered "
+        "then, and at the end with a 95 % bootstrap interval over seeds; "
         "loss: median of ½ mean ‖f* - f‖² on evaluation samples.",
         highlight=False,
     )

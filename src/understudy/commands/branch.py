@@ -31,17 +31,19 @@ def branch(
     ] = "angle",
     low: Annotated[float, typer.Option("--from", help="Lower end of the parameter.")] = 0.2,
     high: Annotated[float, typer.Option("--to", help="Upper end of the parameter.")] = 3.0,
-    start: Annotated[float | None, typer.Option(help="Where the first point is found; by default at --from.")] = None,
+    start: Annotated[
+        float | None, typer.Option(help="Parameter at which the first point is found. Default: --from.")
+    ] = None,
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 2,
+    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 2,
     teacher_file: Annotated[Path | None, typer.Option(help="A teacher of your own: .npz, .json or .csv.")] = None,
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 1,
-    dim: Annotated[int | None, typer.Option(help="Input dimension; by default k.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k.")] = None,
     seeds: Annotated[
         int, typer.Option(help="Seeds of the fit that finds the first point; the best one is followed.")
     ] = 8,
     step: Annotated[float, typer.Option(help="Largest step, as a share of the interval.")] = 0.02,
-    depth: Annotated[int, typer.Option(help="How often to switch to branches that leave; 0: never.")] = 1,
+    depth: Annotated[int, typer.Option(help="Depth to which new branches are followed; 0 for none.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:

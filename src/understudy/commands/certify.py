@@ -1,4 +1,4 @@
-"""`understudy certify`: what a point in a file is, where it leads to, and, if asked, a proof."""
+"""`understudy certify`: the kind of a point in a file, where the flow leads from it, and a proof."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {name: "--" + name for name in ("cost", "penalty", "mean", "covariance", "activation")}
 MOST_DIRECTIONS = 8
-"""Descending directions that `--follow` pushes along at most."""
+"""The largest number of descending directions that `--follow` pushes along."""
 
 
 def certify(
@@ -38,20 +38,22 @@ def certify(
     activation: Annotated[
         str, typer.Option(help="erf, relu, softplus[:β], hermite:ρ, …; a formula, or your module:function.")
     ] = "erf",
-    student_activation: Annotated[str | None, typer.Option(help="The students'; the teacher's unless given.")] = None,
+    student_activation: Annotated[
+        str | None, typer.Option(help="The students' activation. Default: the teacher's.")
+    ] = None,
     dim: Annotated[
-        int | None, typer.Option(help="Input dimension of orthonormal teachers; that of the point unless given.")
+        int | None, typer.Option(help="Input dimension of orthonormal teachers. Default: that of the point.")
     ] = None,
     mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
     covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
     sphere: Annotated[bool, typer.Option("--sphere", help="Students and teachers of norm 1, hermite:ρ.")] = False,
     target: Annotated[str | None, typer.Option(help="With --data: target columns, or the array of targets.")] = None,
     cost: Annotated[str | None, typer.Option(help="With --data: squared, cross-entropy or logistic.")] = None,
-    penalty: Annotated[float | None, typer.Option(help="With --data: λ of an added λ‖W‖².")] = None,
+    penalty: Annotated[float | None, typer.Option(help="With --data: λ of the penalty λ‖W‖².")] = None,
     held_out: Annotated[
         str | None, typer.Option(help="With --data: share of the rows that was held out.", show_default="0")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Which run of a stored fit; the best unless given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run in a stored fit. Default: the best.")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Push along each descending direction and name where the flow ends.")
     ] = False,
@@ -59,7 +61,7 @@ def certify(
     out: Annotated[Path | None, typer.Option(help="File for the proof, which `understudy verify` checks.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Say what kind of critical point a file holds, where it leads to, and prove it.
+    """Certify the point in a file, follow the flow from it (`--follow`), and prove what it is (`--proof`).
 
     The exit code is 1 if a proof was asked for and none was found.
 
@@ -69,7 +71,7 @@ def certify(
     """
     begun = time.perf_counter()
     if out is not None and not proof:
-        fail("--out keeps a proof: give --proof, too.")
+        fail("--out is the file for a proof: give --proof, too.")
     if out is not None and out.is_dir():
         fail(f"--out is a file for the proof; received the directory {out}. Try {out / 'proof.json'}.")
     chosen = {
@@ -155,7 +157,7 @@ def _show_ends(ends: list[dict[str, Any]], known: int) -> None:
 
     screen = Console()
     if not ends:
-        screen.print("\nNo direction is known along which the loss falls: there is nothing to follow.")
+        screen.print("\nNo direction is known in which the loss falls, so there is nothing to follow.")
         return
     table = new_table()
     for name in ("push along", "ends in", "name", "loss", "distance"):

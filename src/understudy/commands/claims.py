@@ -28,7 +28,7 @@ STYLES = {
 
 
 def claims(
-    paper: Annotated[str | None, typer.Argument(help="A paper's handle; all papers unless given.")] = None,
+    paper: Annotated[str | None, typer.Argument(help="The short name of a paper. Default: all papers.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print a JSON list: one object per finding.")] = False,
     all_scales: Annotated[
         bool, typer.Option("--all-scales", help="List the quick and the full result of each claim.")
@@ -40,7 +40,7 @@ def claims(
         bool, typer.Option("--refresh", help="First update the stored statements from the code.")
     ] = False,
 ) -> None:
-    """List every claim with the paper's value, the last measured one and what was found.
+    """List every claim with the paper's value, the last measured value and the finding.
 
     Example: `understudy claims few-neurons --all-scales`
     """
@@ -77,13 +77,13 @@ def claims(
 
 
 def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as ``understudy claims --json`` gives them as a table."""
+    """Print the rows of ``understudy claims --json`` as a table."""
     from rich.table import Table
     from rich.text import Text
 
     from understudy.papers.values import text
 
-    # A narrow screen shows what matters most: two readable columns of values beat six of slivers.
+    # On a narrow screen two readable columns of values are better than six that are cut.
     wide = console.width >= 120
     widest = WIDEST + max(console.width - 120, 0)
     table = Table(title=title, title_style="bold", title_justify="left", show_lines=not wide)

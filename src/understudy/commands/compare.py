@@ -1,4 +1,4 @@
-"""`understudy compare`: which neurons of one PyTorch network are found again in another."""
+"""`understudy compare`: find the neurons of one PyTorch network in another."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ def compare(
     teacher: Annotated[Path, typer.Argument(help="The network whose neurons are searched for in the student.")],
     data: Annotated[Path, typer.Option(help="Inputs (N, …) as .npy, or `inputs` in an .npz.")],
     threshold: Annotated[float, typer.Option(help="Correlation above which a neuron counts as found.")] = 0.9,
-    either_sign: Annotated[bool, typer.Option("--either-sign", help="Count opposite neurons too.")] = False,
+    either_sign: Annotated[
+        bool, typer.Option("--either-sign", help="Also count neurons with the opposite sign.")
+    ] = False,
     module: Annotated[
         str | None, typer.Option(help="The student's class, as file:Class, if it is not a chain.")
     ] = None,
-    teacher_module: Annotated[str | None, typer.Option(help="The teacher's class; --module's unless given.")] = None,
+    teacher_module: Annotated[str | None, typer.Option(help="The teacher's class. Default: that of --module.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Say which of the teacher's neurons the student has, beside a student with new random weights.
+    """Show which of the teacher's neurons the student has, compared with a student with random weights.
 
     Example: `understudy compare small.pt network.pt --data inputs.npy`
     """

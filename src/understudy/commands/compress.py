@@ -1,4 +1,4 @@
-"""`understudy compress`: a smaller PyTorch network that computes nearly the same."""
+"""`understudy compress`: a smaller PyTorch network with nearly the same outputs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ def compress(
     ] = None,
     widths: Annotated[str | None, typer.Option(help="New widths of the layers that can change, such as 64,32.")] = None,
     keep: Annotated[float | None, typer.Option(help="Share of neurons to keep in every layer.")] = None,
-    params: Annotated[float | None, typer.Option(help="Most parameters; below 1: a share of those now.")] = None,
-    macs: Annotated[float | None, typer.Option(help="Most multiply-adds per input; below 1: a share.")] = None,
+    params: Annotated[
+        float | None, typer.Option(help="Largest number of parameters; below 1, a share of the present number.")
+    ] = None,
+    macs: Annotated[
+        float | None, typer.Option(help="Largest number of multiply-adds per input; below 1, a share.")
+    ] = None,
     loss_increase: Annotated[
         float | None,
         typer.Option(help="Largest increase of cross-entropy (without labels: relative squared change)."),
@@ -39,16 +43,16 @@ def compress(
         str, typer.Option(help="How neurons are chosen: elimination, or qr (with pivots).")
     ] = "elimination",
     epochs: Annotated[int, typer.Option(min=0, help="Epochs of training on the original's outputs afterwards.")] = 0,
-    seconds: Annotated[float | None, typer.Option(help="Seconds of such training at most.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Largest time for this training, in seconds.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}; as read unless given.")
+        str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}. Default: as read.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the smaller network.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Make a trained PyTorch network narrower, without labels and without training.
 
-    Without a target it prints what is redundant in each layer, and how wide each needs to be.
+    Without a target size it prints what is redundant in each layer, and the width that each layer needs.
 
     Example: `understudy compress network.pt --data inputs.npy --keep 0.25 --out results`
     """
@@ -68,7 +72,8 @@ def compress(
         if all(value is None for value in targets.values()):
             if given is None:
                 fail(
-                    "Give --data for a report of what is redundant, or one of --widths, --keep, --params, --macs, --loss-increase."
+                    "Give --data for a report of what is redundant, or one of --widths, --keep, --params, --macs, "
+                    "--loss-increase."
                 )
             found = ut.report(model, given)
         else:

@@ -1,4 +1,4 @@
-"""From the options of `understudy fit` to a description: of a teacher, or of data."""
+"""Turn the options of `understudy fit` into a description of the fit, to a teacher or to data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STUDENT, HELD_OUT = 4, 0.2
 
 
 def describe(chosen: dict[str, Any]) -> FlowFit:
-    """The fit that options describe. Options that are None or False are left out; `ValueError` names those at fault."""
+    """The fit that the options describe. None and False count as not given. `ValueError` names wrong options."""
     given = {name: value for name, value in chosen.items() if value is not None and value is not False}
     for name in ("activation", "student_activation"):
         if name in given:
@@ -36,10 +36,9 @@ def describe(chosen: dict[str, Any]) -> FlowFit:
 
 
 def read_activation(text: str) -> str:
-    """The name of an activation. A function `module:function` is imported, from this directory too, and gets its full
-    name.
+    """The name of an activation. `module:function` is imported (also from this directory) and gets its full name.
 
-    Only names that a user types come here: a name in a file must not decide which code is run.
+    Only names that a user types are passed to this function: a name in a file must not decide which code runs.
     """
     from understudy import activations
 

@@ -1,4 +1,4 @@
-"""`understudy explore`: all critical points of a case, and how they join."""
+"""`understudy explore`: critical points of any index, and how they are connected."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 def explore(
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
     teacher: Annotated[
-        str, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.")
+        str, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1, or a file.")
     ] = "4",
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
     angles: Annotated[
-        str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
+        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
     ] = None,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
     outgoing: Annotated[
         str | None,
-        typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
+        typer.Option(help="trained, or fixed at 1 (a soft committee machine).", show_default="trained"),
     ] = None,
     sphere: Annotated[bool, typer.Option("--sphere", help="Unit-norm students and teachers; hermite:ρ only.")] = False,
     starts: Annotated[int, typer.Option(help="Number of random searches.")] = 256,

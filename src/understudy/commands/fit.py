@@ -35,7 +35,7 @@ def fit(
     ] = "erf",
     teacher: Annotated[
         str | None,
-        typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1; or a file.", show_default="8"),
+        typer.Option(help="Number k of orthonormal teachers with outgoing weights 1, or a file.", show_default="8"),
     ] = None,
     student: Annotated[int | None, typer.Option(help="Number n of student neurons.", show_default="4")] = None,
     data: Annotated[
@@ -52,25 +52,27 @@ def fit(
         typer.Option(help="With --data: squared, cross-entropy or logistic.", show_default="squared"),
     ] = None,
     penalty: Annotated[
-        float | None, typer.Option(help="With --data: λ of an added λ‖W‖².", show_default="none")
+        float | None, typer.Option(help="With --data: λ of the penalty λ‖W‖².", show_default="none")
     ] = None,
     held_out: Annotated[
         str | None,
         typer.Option(help="With --data: share of the rows not trained on, or a file.", show_default="0.2"),
     ] = None,
     seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 20, or 0,3,7, or 5-9.")] = "20",
-    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
     outgoing: Annotated[
         str | None,
-        typer.Option(help="trained, or fixed (all 1: a soft committee machine).", show_default="trained"),
+        typer.Option(help="trained, or fixed at 1 (a soft committee machine).", show_default="trained"),
     ] = None,
     outputs: Annotated[
         int | None, typer.Option(help="Number m of outputs; teacher j writes to output j mod m.", show_default="1")
     ] = None,
-    student_activation: Annotated[str | None, typer.Option(help="The students'; the teacher's unless given.")] = None,
+    student_activation: Annotated[
+        str | None, typer.Option(help="The students' activation. Default: the teacher's.")
+    ] = None,
     bias: Annotated[
         str | None,
-        typer.Option(help="none, or trained: a bias for every student, and an offset.", show_default="none"),
+        typer.Option(help="none, or trained (a bias per student, and an offset).", show_default="none"),
     ] = None,
     mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
     covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
@@ -86,10 +88,10 @@ def fit(
         float | None, typer.Option(help="Relative and absolute tolerance of the flow.", show_default="1e-6")
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="Latest time at which the flow ends.", show_default="1e12")
+        float | None, typer.Option(help="Flow time at which a run ends at the latest.", show_default="1e12")
     ] = None,
     times: Annotated[
-        str | None, typer.Option(help="Keep parameters at these times, such as 0.1,1,10; log-spaced unless given.")
+        str | None, typer.Option(help="Keep parameters at these times, such as 0.1,1,10. Default: log-spaced.")
     ] = None,
     continue_: Annotated[
         Path | None,
@@ -97,7 +99,7 @@ def fit(
     ] = None,
     proof: Annotated[bool, typer.Option("--proof", help="Also prove what each end point is (extra 'proofs').")] = False,
     limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes; up to one per core unless given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes. Default: up to one per core.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
@@ -155,7 +157,8 @@ def _continued(
 
     if any(value is not None for value in where.values()):
         raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
-    read_activation(chosen["activation"])  # a function of a module must be known before the stored fit is read
+    # Import `module:function` before reading the stored fit, which refers to it by name.
+    read_activation(chosen["activation"])
     changes = {name: chosen[name] for name in ("tolerance", "max_time", "times") if chosen[name] is not None}
     return continue_fit(place, seeds, **changes)
 
@@ -214,7 +217,7 @@ def _report(description: FlowFit, outcome: FitOutcome, seconds: float, as_json: 
 
 
 def _tell_proofs(outcome: FitOutcome) -> None:
-    """How many end points were proved to be what, and why others were not."""
+    """Count the proved end points by kind, and say why the others were not proved."""
     proofs = [run.certificate.proof for run in outcome.runs if run.certificate.proof is not None]
     told = Counter(f"proved: {p.kind}" if p.holds else f"not proved: {p.reason}" for p in proofs)
     for words, count in told.most_common():
@@ -261,7 +264,7 @@ def _draw(description: FlowFit, outcome: FitOutcome, out: Path, quiet: bool) -> 
 
 
 def _complain(outcome: FitOutcome, asked: int, limit: float | None) -> None:
-    """Say what was not done, and end with exit code 1 if anything was not."""
+    """Report unfinished work. Exit with code 1 if there is any."""
     for failure in outcome.failed:
         complain(f"failed: {failure}")
     if outcome.unfinished:

@@ -1,4 +1,4 @@
-"""`understudy grow`: from one neuron to many, by splitting the averaging neuron."""
+"""`understudy grow`: grow a student neuron by neuron, by splitting the averaging neuron."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ WIDE = 120  # columns of a screen that has room for the other neurons, too
 
 def grow(
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 8,
+    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 8,
     student: Annotated[int, typer.Option(help="Number of student neurons to grow to.")] = 4,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
     angles: Annotated[
-        str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
+        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
     ] = None,
-    teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
+    teacher_file: Annotated[
+        Path | None, typer.Option(help="Your own teacher: a JSON file with incoming and outgoing.")
+    ] = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: grow its best run.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Which run of --result.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run in --result.")] = None,
     layer: Annotated[int, typer.Option(help="Hidden layer of a deeper network in --result; 0 is the first.")] = 0,
     mu: Annotated[float, typer.Option(help="Share of the first part when a neuron is split.")] = 0.5,
     push: Annotated[float, typer.Option(help="Length of the push along the least eigenvector.")] = 1e-2,
@@ -71,7 +73,7 @@ def grow(
 def _describe(
     source: tuple[Any, ...], result: Path | None, seed: int | None, **numbers: Any
 ) -> tuple[Grow, Task, dict[str, Any]]:
-    """The growth that the options describe, the task it begins with, and a description for people."""
+    """The growth that the options describe, its first task, and a readable description."""
     import numpy as np
 
     from understudy.commands.sources import read_result, read_teacher

@@ -10,10 +10,12 @@ from understudy.extras import need
 
 def lab(
     link: Annotated[str | None, typer.Argument(help="A link of the lab to open, from any machine.")] = None,
-    port: Annotated[int, typer.Option(help="Port on this machine; a free one unless given.", min=0, max=65535)] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only; open nothing.")] = False,
+    port: Annotated[int, typer.Option(help="Port on this machine. Default: a free one.", min=0, max=65535)] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address; do not open a browser.")
+    ] = False,
     token: Annotated[
-        str | None, typer.Option(help="Last part of the address; random unless given. Letters, digits, - and _.")
+        str | None, typer.Option(help="Last part of the address: letters, digits, - and _. Default: random.")
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the address as one JSON object.")] = False,
 ) -> None:
@@ -43,7 +45,7 @@ def lab(
             typer.echo(json.dumps({"address": address}))
             return
         typer.echo(f"The lab is at {address}")
-        typer.echo("It answers to this machine only. Ctrl-C ends it.")
+        typer.echo("Only this machine can reach it. Press Ctrl-C to stop it.")
 
     try:
         serve(question, port=port, token=token, browser=not no_browser, say=say)

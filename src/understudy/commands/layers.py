@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 1000
-"""Inputs at most whose covariances (N × N) are drawn and stored; everything else uses all of them."""
+"""The largest number of inputs whose covariances (N × N) are drawn and stored. All else uses all inputs."""
 
 
 def layers(
@@ -26,9 +26,9 @@ def layers(
         Path,
         typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
     ],
-    seed: Annotated[int | None, typer.Option(help="Which network of a stored fit; the best unless given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the network in a stored fit. Default: the best.")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="An .npz with inputs (N, d) and targets; the archive's own unless given.")
+        Path | None, typer.Option(help="An .npz with inputs (N, d) and targets. Default: the archive's own.")
     ] = None,
     penalty: Annotated[float, typer.Option(help="λ of the L2 regularisation C + λ‖W‖².")] = 1e-3,
     bias: Annotated[float, typer.Option(help="β, the constant row: biases are β times a regularised column.")] = 1.0,
@@ -87,7 +87,7 @@ def layers(
 def make_problem(
     network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
 ) -> tuple[Regularised, Any]:
-    """The regularised problem and the network's place in it: biases are β times a column; without any β is zero."""
+    """The regularised problem and the network as a point of it. Biases are β times a column; β is 0 without biases."""
     import numpy as np
 
     from understudy.surgery.parts import check_inputs, unpack
@@ -104,7 +104,7 @@ def make_problem(
     hidden = [len(w) for w in weights[:-1]]
     targets = check_targets(targets, len(weights[-1]), cost)
     task = Regularised(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
-    task.flatten(tuple(weights))  # says so if the targets do not fit the outputs
+    task.flatten(tuple(weights))  # raises if the targets do not fit the outputs
     return task, tuple(weights)
 
 
@@ -117,20 +117,23 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
     y = np.asarray(targets)
     if y.ndim == 1 and outputs > 1 and cost == "squared":
         raise ValueError(
-            f"The network has {outputs} outputs and the targets are one number per input. If they are class labels, give --cost cross-entropy."
+            f"The network has {outputs} outputs and the targets are one number per input. If they are class labels, "
+            "give --cost cross-entropy."
         )
     if cost != "cross-entropy":
         return y
     if y.ndim == 1:
         if not np.all(y == np.round(y)) or np.any(y < 0) or np.any(y >= outputs):
             raise ValueError(
-                f"Class labels are whole numbers from 0 to {outputs - 1}, for the network has {outputs} outputs; received "
+                f"Class labels are whole numbers from 0 to {outputs - 1}, because the network has {outputs} outputs; "
+                f"received "
                 f"{', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
             )
         return one_hot(y, outputs)
     if np.any(y < 0) or not np.allclose(y.sum(axis=1), 1, atol=1e-6):
         raise ValueError(
-            "--cost cross-entropy takes class labels, or probabilities: numbers of at least 0 that add up to 1 per input."
+            "--cost cross-entropy takes class labels, or probabilities: numbers of at least 0 that add up to 1 per "
+            "input."
         )
     return y
 
@@ -195,7 +198,7 @@ def examine(
 
 
 def _gradient_norm(task: Regularised, parameters: Any, gates: Any) -> float:
-    """‖∇L‖, at kinks with the slopes that balance best."""
+    """‖∇L‖; at kinks, with the slopes that make it smallest."""
     import jax.numpy as jnp
     import numpy as np
 
@@ -219,7 +222,8 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
 
     console = Console()
     console.print(
-        f"widths {summary['widths']}, {summary['samples']} inputs, λ = {summary['penalty']:g}: loss {summary['loss']:.6g}, "
+        f"widths {summary['widths']}, {summary['samples']} inputs, λ = {summary['penalty']:g}: loss "
+        f"{summary['loss']:.6g}, "
         f"|∇L| {summary['gradient_norm']:.1e}, ‖useless weights‖² {max(summary['useless_weights'], 0):.2g}",
         highlight=False,
     )
@@ -234,9 +238,9 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         table.add_row(str(row["layer"]), str(row["neurons"]), ranks, *counts, *sizes)
     show_table(console, table)
     console.print(
-        "ranks: of the layer before and after the activation. merge: neurons beyond the first of their ray, which can be merged. dead: zero on all inputs. "
-        "imbalance: |attraction + repulsion| over the larger; 0 at a minimum. Where a pre-activation is zero (a kink), forces and ∇L have the slope that "
-        "balances best.",
+        "ranks: of the layer before and after the activation. merge: neurons beyond the first of their ray, which can "
+        "be merged. dead: zero on all inputs. imbalance: |attraction + repulsion| over the larger; 0 at a minimum. "
+        "Where a pre-activation is zero (a kink), forces and ∇L use the slope that makes ‖∇L‖ smallest.",
         highlight=False,
     )
     if paths:

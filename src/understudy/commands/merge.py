@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 BY = ("weights", "activations", "activity", "covariance")
 
 MOST = 20
-"""By covariance a layer keeps at most N(N+1) neurons: with more than this multiple of the widest layer there is nothing to gain, at great cost."""
+"""`--by covariance` keeps up to N(N+1) neurons per layer. If that is more than this multiple of the widest
+layer, the merge is expensive and gains nothing."""
 
 
 def merge(
@@ -29,12 +30,8 @@ def merge(
         Path,
         typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
     ],
-    seed: Annotated[
-        int | None, typer.Option(help="Which network of a stored fit; the one of least loss unless given.")
-    ] = None,
-    activation: Annotated[
-        str | None, typer.Option(help="relu, abs, linear, quadratic; as stored unless given.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the network in a stored fit. Default: the best.")] = None,
+    activation: Annotated[str | None, typer.Option(help="relu, abs, linear or quadratic. Default: as stored.")] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Inputs (N, d) as .npy, or `inputs` in an .npz, on which the change is measured."),
@@ -42,8 +39,10 @@ def merge(
     by: Annotated[
         str,
         typer.Option(
-            help="weights: aligned neurons, the same outputs everywhere; the others keep the outputs on data only. activations: neurons "
-            "proportional there; activity: ReLU neurons active on the same data (one output; 4N for scalar inputs); covariance: at "
+            help="weights: aligned neurons, the same outputs everywhere; the others keep the outputs on data only. "
+            "activations: neurons "
+            "proportional there; activity: ReLU neurons active on the same data (one output; 4N for scalar inputs); "
+            "covariance: at "
             "most N(N+1) per layer."
         ),
     ] = "weights",
@@ -53,7 +52,7 @@ def merge(
     out: Annotated[Path | None, typer.Option(help="Directory for the reduced network and the figure.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Merge aligned neurons of a stored network and say what changed in function and norm.
+    """Merge aligned neurons of a stored network, and report the change of its outputs and norm.
 
     Example: `understudy merge network.npz --activation relu --out results`
     """
@@ -66,7 +65,7 @@ def merge(
         stored = read_stored(network, seed)
         sigma = activation or stored.activation
         if sigma is None:
-            fail(f"{network} does not say which activation its network has. Give --activation, as relu.")
+            fail(f"{network} does not say which activation its network has. Give --activation, such as relu.")
         merged, elsewhere = _merge(stored, sigma, data, by, tolerance)
     except ValueError as error:
         fail(str(error))
@@ -86,7 +85,7 @@ def merge(
 def _merge(
     stored: StoredNetwork, activation: str, data: Path | None, by: str, tolerance: float
 ) -> tuple[Merged, float | None]:
-    """The merged network, and the relative change elsewhere where the outputs are kept on the data only."""
+    """The merged network, and the relative change on other inputs if the outputs are kept on the data only."""
     import numpy as np
 
     from understudy import surgery
@@ -114,7 +113,8 @@ def _merge(
         widest, bound = max(len(w) for w in unpack(stored.network)[0][:-1]), len(inputs) * (len(inputs) + 1)
         if bound > MOST * widest:
             raise ValueError(
-                f"--by covariance keeps at most N(N+1) = {bound} neurons per layer for N = {len(inputs)} inputs, and the widest layer has {widest}. "
+                f"--by covariance keeps at most N(N+1) = {bound} neurons per layer for N = {len(inputs)} inputs, and "
+                f"the widest layer has {widest}. "
                 "Give fewer inputs, or use understudy compress."
             )
         merged = surgery.reduce_by_covariance(stored.network, activation, inputs)
@@ -122,7 +122,7 @@ def _merge(
 
 
 def _elsewhere(stored: StoredNetwork, activation: str, merged: Merged, inputs: np.ndarray) -> float:
-    """Relative change on normal inputs with the data's means and spreads: what such a merge does to inputs it has not seen."""
+    """Relative change on inputs that the merge has not seen: normal, with the means and spreads of the data."""
     import numpy as np
 
     from understudy.surgery.merge import compare
@@ -184,7 +184,8 @@ def _print_table(
     )
     if elsewhere is not None:
         console.print(
-            f"The outputs are kept on these inputs only: on other inputs of the same means and spreads they changed by {elsewhere:.1e} relative.",
+            "The outputs are kept on these inputs only: on other inputs of the same means and spreads they changed "
+            f"by {elsewhere:.1e} relative.",
             highlight=False,
         )
     if files:

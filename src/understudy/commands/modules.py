@@ -1,4 +1,4 @@
-"""What the commands for PyTorch networks share: reading a module and its data."""
+"""Shared by the commands for PyTorch networks: read a module and its data."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def make_module(name: str) -> nn.Module:
     except (ImportError, AttributeError) as error:
         raise ValueError(f"--module {name}: {error}.") from None
     except TypeError as error:
-        raise ValueError(f"--module {name}: it is called without arguments, and says: {error}.") from None
+        raise ValueError(f"--module {name} is called without arguments and fails: {error}.") from None
     if not isinstance(made, nn.Module):
-        raise ValueError(f"--module {name} makes no torch.nn.Module but {type(made).__name__}.")
+        raise ValueError(f"--module {name} must make a torch.nn.Module; it makes {type(made).__name__}.")
     return made
 
 

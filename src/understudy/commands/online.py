@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 def online(
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 2,
+    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 2,
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
     rate: Annotated[float, typer.Option(help="Learning rate η; one step is η/d times the gradient.")] = 0.1,
     noise: Annotated[float, typer.Option(help="Standard deviation of the label noise.")] = 0.0,
     decay: Annotated[float, typer.Option(help="Weight decay λ.")] = 0.0,
-    outgoing: Annotated[str, typer.Option(help="trained, or fixed (all 1: a soft committee machine).")] = "fixed",
+    outgoing: Annotated[str, typer.Option(help="trained, or fixed at 1 (a soft committee machine).")] = "fixed",
     until: Annotated[float, typer.Option(help="Last time α = steps / d.")] = 3000.0,
     norm: Annotated[float, typer.Option(help="Norm of the students at the start.")] = 0.5,
     dim: Annotated[int, typer.Option(help="Input dimension of the random start and of the simulation.")] = 1000,

@@ -82,7 +82,8 @@ def _print(told: dict[str, Any], phases: Phases) -> None:
         table.add_row(f"{rate:g}", *(f"{value:.3e}" if math.isfinite(value) else "unstable" for value in row))
     show_table(console, table)
     console.print(
-        "E(f - f*)² to first order in noise², around the perfect student with silent superfluous students. unstable: at "
+        "E(f - f*)² to first order in noise², around the perfect student with silent superfluous students. unstable: "
+        "at "
         "this η the equations leave the perfect student even without noise.",
         highlight=False,
         soft_wrap=True,

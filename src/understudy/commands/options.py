@@ -12,7 +12,7 @@ from understudy.commands.screen import fail
 from understudy.extras import need
 
 MOST_SEEDS = 10_000_000
-"""More seeds than this are a slip of the keyboard: at a thousandth of a second each they take three hours."""
+"""More seeds than this are taken for a typing error: at a millisecond each they would take three hours."""
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -49,8 +49,8 @@ def parse_list(text: str, option: str, example: str) -> list[float]:
 def translate(error: Exception, options: Mapping[str, str]) -> str:
     """An error message of the engine, with Python arguments replaced by command-line options.
 
-    `options`: for each argument its option. An argument is recognised where it is given a value, where a sentence
-    begins with it, and in "Leave … out".
+    `options` maps arguments to options. An argument is recognised if a value is assigned to it, if a sentence begins
+    with it, and in "Leave … out".
 
     >>> names = {"init_std": "--init-std", "sphere": "--sphere"}
     >>> translate(ValueError("Received sphere=True and init_std=0.3. Leave init_std out."), names)

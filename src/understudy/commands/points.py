@@ -1,4 +1,4 @@
-"""A point from a file, and the task it is a point of: for `understudy certify`."""
+"""For `understudy certify`: read a point from a file, and build the task to which it belongs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
         return _of_data(point, activation, given)
     if "teacher" in given:
         return _of_teacher(file, point, activation, given)
-    raise ValueError("Say what the point is to minimise: give --teacher K, --teacher FILE or --data FILE.")
+    raise ValueError("Say which loss the point belongs to: give --teacher K, --teacher FILE or --data FILE.")
 
 
 def read_point(file: Path) -> TwoLayer | Deep:
@@ -129,7 +129,7 @@ def _of_teacher(file: Path, point: TwoLayer | Deep, activation: str, given: dict
 
 
 def _two_layers(file: Path, network: Deep) -> TwoLayer:
-    """A network of two layers with biases in the form that population losses use."""
+    """A two-layer network with biases as a `TwoLayer`, the form that population losses use."""
     from understudy.networks import TwoLayer
 
     if len(network.weights) != 2:

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, and a line now and then everywhere else."""
+"""Progress on standard error: a bar on a terminal, otherwise an occasional line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from understudy.experiments.collecting import CollectProgress
 
 FIRST_LINE_SECONDS = 10.0
-"""Without a terminal, nothing is said about work that takes less than this."""
+"""Without a terminal, work that takes fewer seconds than this prints no progress."""
 
 LINE_FACTOR = 1.5
-"""Each line comes after this many times the time of the one before, and at least every `LONGEST_SECONDS`."""
+"""The time of each line is this factor times that of the line before, with gaps of at most `LONGEST_SECONDS`."""
 
 LONGEST_SECONDS = 300.0
 

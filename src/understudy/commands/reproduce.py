@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="E.g. copy-average/one-neuron.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every paper that has claims.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Reproduce every paper.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Measure at full scale, the paper's or close to it, rather than in minutes.")
     ] = False,
@@ -29,23 +29,23 @@ def reproduce(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure finished claims and parts again.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Also enter the results in the ledger.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; up to one per core unless given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes. Default: up to one per core.")] = None,
     results: Annotated[
         Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Another value of a setting: seeds=32, or channels=[64,64].")
+        list[str] | None, typer.Option("--set", help="Change a setting: seeds=32, or channels=[64,64].")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
-    cost: Annotated[bool, typer.Option("--cost", help="Only say how long it would take.")] = False,
+    cost: Annotated[bool, typer.Option("--cost", help="Only print how long it would take.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Compare every check with the ledger's; exit code 1 if one differs.")
+        bool, typer.Option("--compare", help="Compare every check with the ledger; exit with code 1 if one differs.")
     ] = False,
 ) -> None:
-    """Measure the claims of a paper, set the numbers beside the paper's, and write figures and a page.
+    """Measure the claims of a paper, compare the numbers with the paper's, and write figures and a page.
 
-    What is finished is kept in --out and not measured again. A claim whose data are not on this machine stays "not
+    Finished claims are kept in --out and not measured again. A claim whose data are not on this machine stays "not
     yet". With --cluster the parts of long computations (seeds, cells) run on its workers, one task each. Exit code: 0;
     1 if a claim differs or failed; 2 for bad input.
 
@@ -105,7 +105,7 @@ def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "lis
             fail(f"Cannot write the results: {error}. Give a directory you may write to with --out (or --results).")
         except KeyboardInterrupt:
             kept = options["out"] / paper
-            typer.echo(f"Interrupted. What is finished is kept in {kept}: the same command continues there.", err=True)
+            typer.echo(f"Interrupted. Finished work is kept in {kept}; run the same command to continue.", err=True)
             raise typer.Exit(130) from None
     return runs
 
@@ -151,7 +151,7 @@ def _place(cluster: str | None, scheduler_file: Path | None) -> Any:
 def _print_costs(
     wanted: list[tuple[str, str | None]], full: bool, changes: dict[str, Any], results: Path | None
 ) -> None:
-    """Print how long each claim takes on this machine, judged by the ledger's times."""
+    """Print how long each claim takes, estimated from the times in the ledger."""
     from understudy.papers.registry import find_claims
     from understudy.papers.runner import changed, expected_seconds
     from understudy.papers.values import duration
@@ -164,7 +164,7 @@ def _print_costs(
 
 
 def _compare(runs: "list[Run]", results: Path | None) -> bool:
-    """Print where checks are not those of the ledger; whether all agree."""
+    """Print the checks that differ from the ledger. Returns whether all agree."""
     from understudy.papers.agreement import disagreements
     from understudy.papers.ledger import entries
 
@@ -259,7 +259,7 @@ def print_checks(console: "Console", rows: list[dict[str, Any]]) -> None:
             shown = row["id"]
             console.print(Text(f"{row['paper']}/{shown}: {row['statement']}", style="bold"))
             if row["mutation"]:
-                console.print(Text(f"  A wrong number that is found out: {row['mutation']['because']}.", style="dim"))
+                console.print(Text(f"  A wrong number that fails: {row['mutation']['because']}.", style="dim"))
         console.print(Text.assemble("  ", verdict_text(row["status"]), f" ({row['scale']}): {row['finding']}"))
         for check in row["check"]:
             mark = "✓" if check["ok"] else "✕"
@@ -268,7 +268,7 @@ def print_checks(console: "Console", rows: list[dict[str, Any]]) -> None:
 
 
 class _Screen:
-    """One line that lives while claims run, and one that stays for each that is finished."""
+    """A line that is redrawn while claims run, and a permanent line for each finished claim."""
 
     def __init__(self, console: "Console"):
         from rich.live import Live
@@ -290,7 +290,7 @@ class _Screen:
         self.live.stop()
 
     def show(self, event: "Event") -> None:
-        """Take in how far the reproduction is."""
+        """Record the progress of the reproduction."""
         from rich.text import Text
 
         from understudy.papers.values import duration
@@ -309,7 +309,7 @@ class _Screen:
             self.console.print(Text.assemble(count, f"{event.claim.paper}/{event.claim.id}  ", status, took))
 
     def line(self) -> "Text":
-        """Where it is now: claim i of N, what it says, time passed and left."""
+        """The present state: claim i of N, its note, the time passed and left."""
         from rich.text import Text
 
         from understudy.papers.values import duration

@@ -1,4 +1,4 @@
-"""What every command shows: the end with a message, and tables of one look."""
+"""Shared by all commands: error messages with exit codes, and tables."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def fail(message: str) -> NoReturn:
-    """Say what was wrong on standard error and end with exit code 2."""
+    """Print an error message on standard error, and exit with code 2."""
     typer.echo(f"Error: {message}", err=True)
     raise typer.Exit(2)
 
 
 def complain(message: str) -> None:
-    """Say on standard error what could not be done; the command goes on."""
+    """Print a warning on standard error; the command continues."""
     typer.echo(message, err=True)
 
 
@@ -36,7 +36,7 @@ def storing() -> Iterator[None]:
 
 
 def new_table() -> Table:
-    """An empty table in the look of all commands: a rule under the heads, and no other lines."""
+    """An empty table in the style of all commands: a rule below the headings, and no other lines."""
     from rich import box
     from rich.table import Table
 
@@ -59,7 +59,7 @@ def show_table(console: Console, table: Table) -> None:
 
 
 def on_two_lines(label: str) -> str:
-    """A label as `perturbed-2-copy-1-average`, for columns in which it does not fit.
+    """A label such as `perturbed-2-copy-1-average` on two lines, for narrow columns.
 
     >>> on_two_lines("3-copy-1-average"), on_two_lines("(1,1,2)-copy-average")
     ('3-copy-\\n1-average', '(1,1,2)-\\ncopy-average')

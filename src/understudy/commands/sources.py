@@ -1,4 +1,4 @@
-"""What a command works on: a teacher given by numbers, by angles or by a file; a student from a stored result."""
+"""Input of commands: a teacher from numbers, angles or a file; a network from a file or a stored result."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _teacher_in(file: Path, outputs: int | None = None) -> dict[str, Any]:
 
 
 def read_result(path: Path, seed: int | None, *, reduced: bool = True) -> tuple[FlowFit, Task, Any, dict[str, Any]]:
-    """Description, task and point of one run in a file that `understudy fit --out` has stored, and what was asked.
+    """Description, task and point of one run in a file stored by `understudy fit --out`, and a readable description.
 
-    The best run unless a seed is given. If `reduced`, task and point are reduced to fewer dimensions where that is
+    Without a seed this is the best run. If `reduced`, task and point are reduced to fewer dimensions where that is
     exact.
     """
     from understudy.experiments.opening import open_fit
@@ -130,12 +130,12 @@ def read_stored(path: Path, seed: int | None) -> StoredNetwork:
 
 
 def name_of(network: Path, seed: int | None) -> str:
-    """How files made from a stored network begin: with the name of its own file."""
+    """The first part of the names of files made from a stored network: the name of its own file."""
     return network.stem if seed is None else f"{network.stem}-seed-{seed}"
 
 
 def name_by_hash(command: str, told: dict[str, Any], task: Task, **options: Any) -> str:
-    """The name of files of a command whose input has no name: a hash of all that was asked for, as for stored fits."""
+    """The name of files of a command whose input has no name: a hash of the whole request, as for stored fits."""
     from understudy.store import configuration_hash
 
     weights = {name.removeprefix("teacher_"): array for name, (_, array) in task.givens().items()}

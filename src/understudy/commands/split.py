@@ -16,13 +16,15 @@ from understudy.commands.screen import fail, new_table, show_table, storing
 
 def split(
     activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of teacher neurons, orthonormal, outgoing weights 1.")] = 5,
+    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 5,
     student: Annotated[int, typer.Option(help="Number n of student neurons before the split.")] = 2,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d; k + 1 unless given.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
     angles: Annotated[
-        str | None, typer.Option(help="Teachers in the plane instead, in units of π: 0,0.25,1.5.")
+        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
     ] = None,
-    teacher_file: Annotated[Path | None, typer.Option(help="Your teacher: JSON with incoming, outgoing.")] = None,
+    teacher_file: Annotated[
+        Path | None, typer.Option(help="Your own teacher: a JSON file with incoming and outgoing.")
+    ] = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: split its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result, or of the start.")] = None,
     neuron: Annotated[int | None, typer.Option(help="Split only this neuron.")] = None,
@@ -37,7 +39,8 @@ def split(
 ) -> None:
     """Split each neuron of a minimum, certify the split points, and follow the flow from them.
 
-    Y and V decide ("few neurons", Theorem 4.1): scenario i gives minima for μ in (0, 1), ii outside, iii nowhere.
+    Split points are minima for μ in (0, 1) in scenario i, outside [0, 1] in scenario ii, and nowhere in scenario iii
+    (few-neurons, Theorem 4.1).
 
     Example:
     `understudy split --activation softplus --angles 0,0.25,0.75,1.5 --student 4 --seed 3 --follow --out results`
@@ -116,7 +119,8 @@ def _print(report: dict[str, Any]) -> None:
     for row in report["neurons"]:
         weights = row["outgoing"] if isinstance(row["outgoing"], list) else [row["outgoing"]]
         console.print(
-            f"\n[bold]Neuron {row['neuron']}[/]: a = {', '.join(f'{a:.3f}' for a in weights)}, |w| = {row['norm']:.3f}, "
+            f"\n[bold]Neuron {row['neuron']}[/]: a = {', '.join(f'{a:.3f}' for a in weights)}, |w| = "
+            f"{row['norm']:.3f}, "
             f"scenario {row['scenario']}, eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
         )

@@ -37,14 +37,14 @@ def sweep(
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
     workers: Annotated[
-        int | None, typer.Option("--jobs", "--workers", help="Local processes; one per core unless given.")
+        int | None, typer.Option("--jobs", "--workers", help="Local processes. Default: one per core.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the stored cells, the table and the figure.")] = Path("sweep"),
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
-    """Fit every cell of a grid; seeds that are stored, by this command or by `fit`, are not computed again.
+    """Fit every cell of a grid. Seeds that this command or `fit` has stored are not computed again.
 
-    Grids of SGD-trained ReLU students: lists of `--over` and `--polarity` of `understudy align`.
+    For grids of ReLU students trained by SGD use `understudy align`.
 
     Example: `understudy sweep --teacher 9-16 --student 8 --seeds 20 --out results/regimes`
     """
@@ -143,7 +143,7 @@ def _collect(
                 cells, seeds, Store(out), place=Place(**where), progress=reporter.collecting, limit=limit
             )
     except KeyboardInterrupt:
-        typer.echo(f"Interrupted: finished seeds are kept in {out}; run the same command to go on.", err=True)
+        typer.echo(f"Interrupted: finished seeds are kept in {out}; run the same command to continue.", err=True)
         raise typer.Exit(130) from None
     except (OSError, ValueError, RuntimeError) as error:
         fail(translate(error, {**OPTIONS, "workers": "--jobs"}))
@@ -201,7 +201,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
 
 
 def _word(row: dict[str, Any], name: str) -> str:
-    """What a cell has of something in which cells differ."""
+    """The value of a cell for a column in which cells differ."""
     if name == "bias":
         return "biases" if row["bias"] else "no biases"
     return "" if row[name] is None else str(row[name])
@@ -222,7 +222,7 @@ def _draw(rows: list[dict[str, Any]], cells: list[Fit], out: Path, quiet: bool) 
 
 
 def _complain(found: Collection, limit: float | None) -> None:
-    """Say what was not done, and end with exit code 1 if anything was not."""
+    """Report unfinished work. Exit with code 1 if there is any."""
     for failure in found.failed:
         complain(f"failed: {failure}")
     left = sum(map(len, found.unfinished.values()))

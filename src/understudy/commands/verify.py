@@ -1,4 +1,4 @@
-"""`understudy verify`: check a proof file with a program of its own."""
+"""`understudy verify`: check a proof file with independent code."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A proof that `understudy certify --proof --out` wrote.")],
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check a proof: everything is derived anew from the numbers in the file, by code that shares nothing with the prover.
+    """Check a proof: derive everything from the numbers in the file, by code that shares nothing with the prover.
 
-    Exit codes: 0 the theorem holds, 1 the file is refused, 2 it is not a proof file.
+    Exit codes: 0 if the theorem holds, 1 if the file is refused, 2 if it is not a proof file.
 
     Example: `understudy verify proof.json`
     """

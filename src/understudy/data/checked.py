@@ -12,7 +12,8 @@ import numpy as np
 from understudy.data.errors import WrongDataError
 
 UNREADABLE = (OSError, EOFError, LookupError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
-"""What NumPy, zipfile and gzip raise for a file that is damaged, or of another kind: every one was met by flipping bits.
+"""What NumPy, zipfile and gzip raise for a file that is damaged, or of another kind: every one was met by flipping
+bits.
 
 RuntimeError is how zipfile says that it has no way to unpack: a method it does not know, a password it was not given.
 """
@@ -49,6 +50,8 @@ def verify(arrays: Mapping[str, np.ndarray], content: Mapping[str, str], name: s
         found = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         if array.dtype != np.uint8 or found != wanted:
             raise WrongDataError(
-                f"{part} in {place} is not that of {name}: shape {array.shape}, {array.dtype}, SHA-256 {found[:16]}… where "
-                f"{wanted[:16]}… was expected. Nothing else is used in its place: point UNDERSTUDY_DATA to a sound copy."
+                f"{part} in {place} is not that of {name}: shape {array.shape}, {array.dtype}, SHA-256 {found[:16]}… "
+                "where "
+                f"{wanted[:16]}… was expected. Nothing else is used in its place: point UNDERSTUDY_DATA to a sound "
+                "copy."
             )

@@ -26,15 +26,16 @@ from understudy.tasks.task import Task
 from understudy.tasks.units import Units
 
 _NOISE = 10.0
-"""How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small beside it."""
+"""How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small beside
+it."""
 
 _ROUNDED = 100.0
-"""How large, in absolute tolerances, the width is over which kinks |z| are rounded off. The error of a step, a few tolerances
-in z, must be small beside it: at 10 the gradient is noise, and runs take twenty times as many steps."""
+"""How large, in absolute tolerances, the width is over which kinks |z| are rounded off. The error of a step, a few
+tolerances in z, must be small beside it: at 10 the gradient is noise, and runs take twenty times as many steps."""
 
 _AT_REST = 0.01
-"""Gradient norm of the rounded loss, beside the width of its kinks, at which a run is at rest. Further slopes are due to the
-rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow for ever."""
+"""Gradient norm of the rounded loss, beside the width of its kinks, at which a run is at rest. Further slopes are due
+to the rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow for ever."""
 
 _WINDOW = 16
 """Snapshots that one step may pass: only so many are looked at after each step."""

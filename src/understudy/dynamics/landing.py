@@ -14,7 +14,8 @@ _NEAR = 0.1
 """How far `settle` may move the end, relative to 1 + its norm; farther away is another point."""
 
 _STATIONARY = 1e-8
-"""Largest residual that counts as having settled; Newton's method reaches rounding where the point is not degenerate."""
+"""Largest residual that counts as having settled; Newton's method reaches rounding where the point is not
+degenerate."""
 
 
 def land(task: Task, trajectory: Trajectory, width: float) -> Trajectory:

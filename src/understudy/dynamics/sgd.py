@@ -72,7 +72,8 @@ class Trainer:
             raise ValueError(f"A batch has between 1 and {count} samples, the number given; received {batch}.")
         if own and not len(inputs) == len(targets) == len(seeds):
             raise ValueError(
-                f"With own data each seed has its inputs and targets; received {len(inputs)} and {len(targets)} for {len(seeds)} seeds."
+                f"With own data each seed has its inputs and targets; received {len(inputs)} and {len(targets)} for "
+                f"{len(seeds)} seeds."
             )
         if workers < 1:
             raise ValueError(f"Training needs at least one worker; received {workers}.")

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 Ending = Literal["polished", "settled", "stationary", "time limit", "step limit", "not finite"]
-"""Why a run ended: Newton took over; Newton settled on kinks of the loss; the gradient is at rounding with no justified jump;
-limits; numbers overflowed."""
+"""Why a run ended: Newton took over; Newton settled on kinks of the loss; the gradient is at rounding with no justified
+jump; limits; numbers overflowed."""
 
 MARKS = 80
 """Quarters of a decade of time, from 10⁻² on, in which the norm of the parameters is kept."""

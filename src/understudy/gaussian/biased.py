@@ -1,8 +1,8 @@
 r"""Closed forms with biases: E[σ1(m1 + x) σ2(m2 + y)], (x, y) ~ N(0, Q), and the expectations of derivatives.
 
 All follow from E_ij = E[σ1^(i) σ2^(j)] of low order and one identity. For erf, σ'' = -xσ', and Stein's lemma gives
-(1 + q11) E_20 + q12 E_11 + m1 E_10 = 0; differentiate by m1 and m2 for the others. For a kinked σ1, σ1'' is a point mass
-at 0, so that E[(m1 + x) σ1'' …] = 0: the same with q11 for 1 + q11, one order higher.
+(1 + q11) E_20 + q12 E_11 + m1 E_10 = 0; differentiate by m1 and m2 for the others. For a kinked σ1, σ1'' is a point
+mass at 0, so that E[(m1 + x) σ1'' …] = 0. This is the same identity with q11 in place of 1 + q11, one order higher.
 
 - erf: E_00 = S(h)S(k) + 4 ∫_0^ρ φ2, S = erf(·/√2), h = m1/√(1+q11), k = m2/√(1+q22), ρ = q12/√((1+q11)(1+q22));
   E_10 and E_11 are elementary.
@@ -128,7 +128,7 @@ def piecewise_linear_partials(
 def _slopes_together(
     first: PiecewiseLinear, second: PiecewiseLinear, at: Means, q12: Array, s: Array
 ) -> Float[Array, "*shape"]:
-    """E_11: both slopes apart, and 4 kink1 kink2 times the covariance of the two steps."""
+    """E_11: the product of the mean slopes, plus 4 kink1 kink2 times the covariance of the two steps."""
     h, k = at
     apart = mixed_slope(_sides(first), h) * mixed_slope(_sides(second), k)
     weight = 4 * first.kink * second.kink
@@ -143,7 +143,7 @@ def _slopes_together(
 def _from_kinks(e: _Expectations, c: Covariance, m1: Array, m2: Array, q12: Array, sign: float) -> _Expectations:
     """The other expectations: σ = (m + x)σ' gives E_10 and E_01, (m + x)σ'' = 0 those of higher order.
 
-    E_00 follows in the same way, up to cancellation in the tails; `_quadrants` computes it without.
+    E_00 follows in the same way, but cancels in the tails; `_quadrants` computes it without cancellation.
     """
     own1, own2 = jnp.where(c.q11 > 0, c.q11, 1.0), jnp.where(c.q22 > 0, c.q22, 1.0)
     e[1, 0] = m2 * e[1, 1] + q12 * e[2, 1] + c.q22 * e[1, 2]
@@ -157,7 +157,7 @@ def _from_kinks(e: _Expectations, c: Covariance, m1: Array, m2: Array, q12: Arra
 
 
 def _threshold(mean: Array, norm: Array) -> Array:
-    """mean/norm; at norm 0 so large that every density is zero, or 0 with the mean."""
+    """mean/norm. At norm 0: a number so large that every density is zero, or 0 if the mean is 0."""
     return jnp.where(norm > 0, mean / jnp.where(norm > 0, norm, 1.0), 1e30 * jnp.sign(mean))
 
 
@@ -169,7 +169,7 @@ def mixed(sides: tuple[float, float], mean: Array, norm: Array, h: Array, tails:
 
 
 def mixed_slope(sides: tuple[float, float], h: Array) -> Array:
-    """E[σ'(mean + norm z)] of σ = right·x₊ + left·(-x)₊, its odd part as an error function, so that nothing cancels."""
+    """E[σ'(mean + norm z)] of σ = right·x₊ + left·(-x)₊. The odd part is an error function, so nothing cancels."""
     (right, left), common = sides, min(sides)
     return common * _sign(h) + (right - common) * distribution(h) - (left - common) * distribution(-h)
 

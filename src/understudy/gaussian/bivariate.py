@@ -6,9 +6,9 @@ Plackett's identity ∂Φ2/∂ρ = φ2 gives, with Φ the distribution function 
 Φ2(h, k; ρ) = P(x < h, y < k) = Φ(h)Φ(k) + ∫_0^ρ φ2 dt,
 E[(x + h)₊ (y + k)₊] = J(h)J(k) + ρΦ(h)Φ(k) + ∫_0^ρ (ρ - t) φ2 dt.
 
-For ρ ≥ 0 every summand is positive. For ρ < 0 and h + k ≤ 0 both expectations vanish at correlation -1, and the same
-integrals from -1 to ρ are all there is. For ρ < 0 < h + k the sums cancel by powers of h and k only, unless the
-interval (-h, k) on which both factors are positive at ρ = -1 is narrow itself.
+For ρ ≥ 0 every summand is positive. For ρ < 0 and h + k ≤ 0 both expectations vanish at correlation -1, so they equal
+the same integrals from -1 to ρ. For ρ < 0 < h + k the sums lose only powers of h and k to cancellation, unless the
+interval (-h, k), on which both factors are positive at ρ = -1, is narrow.
 
 With t = tanh v the density becomes φ2 dt = exp(-(h - k)² cosh² v / 2 - hk/(1 + tanh v)) dv / (2π cosh v) for t ≥ 0 (for
 t < 0 change the sign of k): analytic in a strip |Im v| < π/4 whatever h, k and ρ are, ρ = ±1 included.
@@ -28,7 +28,7 @@ QUICK, FINE = 0, 160
 `joint`."""
 
 _FARTHEST = 38.0
-"""The largest v: 1/cosh v is below 1e-16 beyond."""
+"""The largest v. Beyond it 1/cosh v is below 1e-16."""
 
 _FAR, _TERMS = 3.5, 34
 """Below -`_FAR` tails come from the continued fraction of Mills' ratio, whose `_TERMS` levels leave 1e-16 there."""
@@ -52,7 +52,7 @@ class Integrals(NamedTuple):
 
 
 class Quadrant(NamedTuple):
-    """Φ2 = P(x > -h, y > -k), and what it contains beyond independent neurons in E[(x + h)₊(y + k)₊].
+    """Φ2 = P(x > -h, y > -k), and the part of E[(x + h)₊(y + k)₊] that independent neurons do not have.
 
     `rest` is ∫ (ρ - t) φ2 dt, to be added to J(h)J(k) + ρΦ(h)Φ(k), or, where `bare` holds, the whole expectation.
     """
@@ -80,7 +80,7 @@ def distribution(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 def _fraction(size: Array) -> Array:
     """K of Mills' ratio (1 - Φ)/φ = 1/(a + K), K = 1/(a + 2/(a + 3/(a + …))), at a = `size`."""
-    level = (jnp.sqrt(size**2 + 4 * _TERMS + 6) - size) / 2  # what the levels beyond settle to
+    level = (jnp.sqrt(size**2 + 4 * _TERMS + 6) - size) / 2  # the limit of the remaining levels
     for m in range(_TERMS, 1, -1):
         level = m / (size + level)
     return 1 / (size + level)
@@ -114,8 +114,8 @@ def _exponent(h: Array, k: Array, growth: Array) -> Array:
 def integrals(h: Array, k: Array, end: Array, beyond: Array, nodes: int) -> Integrals:
     """Integrals from correlation 0 to tanh `end` ≥ 0, or from there to 1 where `beyond` holds.
 
-    One Gauss-Legendre rule in x, v = start + e^(βx) - 1: dense where the integrand begins, up to where it has fallen by
-    e^-40 or v is out of sight.
+    One Gauss-Legendre rule in x, v = start + e^(βx) - 1: dense where the integrand begins, and up to where it has
+    fallen by e^-40 or v reaches `_FARTHEST`.
     """
     start = jnp.where(beyond, end, 0.0)
     # Beyond v the exponent is at least (h - k)² cosh² v / 2 + the least of hk/(1 + tanh).

@@ -32,7 +32,7 @@ def has_closed_form(first: Activation, second: Activation) -> bool:
 def erf_partials(c: Covariance) -> Partials:
     """Both activations erf(x/√2). Every partial exists everywhere, at zero norms too."""
     noise1, noise2 = 1 / jnp.sqrt(1 + c.q11), 1 / jnp.sqrt(1 + c.q22)
-    gap = 1 + c.q11 + c.q22 + jnp.maximum(c.determinant, 0.0)  # (1+q11)(1+q22) - q12², with no cancellation
+    gap = 1 + c.q11 + c.q22 + jnp.maximum(c.determinant, 0.0)  # (1+q11)(1+q22) - q12², without cancellation
     return _erf_from_angle(c.q12 * noise1 * noise2, jnp.sqrt(gap) * noise1 * noise2, noise1, noise2)
 
 
@@ -115,7 +115,7 @@ def piecewise_linear_partials(first: PiecewiseLinear, second: PiecewiseLinear, c
 
 
 def _sine_minus_chord(angle: Array) -> Array:
-    """sin φ - φ cos φ on [0, π]; below 1 from its series Σ_k (-1)^(k+1) 2k φ^(2k+1)/(2k+1)!, where the two cancel."""
+    """sin φ - φ cos φ on [0, π]. Below 1, where the two cancel, by the series Σ_k (-1)^(k+1) 2k φ^(2k+1)/(2k+1)!."""
     coefficients = [(-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11)]
     square = angle**2
     series = jnp.polyval(jnp.asarray(coefficients[::-1]), square) * angle**3
@@ -150,7 +150,7 @@ def polynomial_partials(first: Polynomial, second: Polynomial, c: Covariance) ->
 
 
 def polynomial_sizes(first: Polynomial, second: Polynomial, c: Covariance) -> Partials:
-    """The same sums with every summand's absolute value: times the rounding unit, the error of the partials."""
+    """The same sums of the summands' absolute values. Times the rounding unit they bound the error of the partials."""
     first, second = (replace(p, coefficients=tuple(map(abs, p.coefficients))) for p in (first, second))
     gap1, gap2 = jnp.abs(c.q11 - first.variance), jnp.abs(c.q22 - second.variance)
     return _polynomial_sums(first, second, gap1, jnp.abs(c.q12), gap2)

@@ -1,12 +1,12 @@
 r"""E[σ'(x_i)σ'(x_j)σ(x_l)σ(x_m)] for erf neurons, in closed form.
 
-With z ~ N(0, 1) of its own for each neuron, erf(x/√2) = E_z[sign(x + z)] and its derivative is E_z[2δ(x + z)]. So the
-average is over u = x + z ~ N(0, C + I), where two of the u vanish:
+With an independent z ~ N(0, 1) for each neuron, erf(x/√2) = E_z[sign(x + z)] and its derivative is E_z[2δ(x + z)]. So
+the average is over u = x + z ~ N(0, C + I), where two of the u vanish:
 
 E = 4 p(u_i = u_j = 0) E[sign u_l sign u_m | u_i = u_j = 0] = (4/π²) det^(-½) asin(C'_lm / √((1 + C'_ll)(1 + C'_mm))),
 
-det the determinant of the 2 × 2 block (i, j) of C + I, and C' + I what is left of C + I given u_i = u_j = 0. C + I is
-positive definite for every C, so that zero norms, identical neurons and singular C are no special cases (Saad and Solla
+where det is the determinant of the 2 × 2 block (i, j) of C + I, and C' + I is C + I given u_i = u_j = 0. C + I is
+positive definite for every C, so zero norms, identical neurons and singular C are not special cases (Saad and Solla
 1995, PRE 52, 4225).
 """
 

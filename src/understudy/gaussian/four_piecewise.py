@@ -9,7 +9,7 @@ of four Gaussians, which has no closed form. With the four correlations between 
 dS/dt = Σ_{a ∈ {i,j}, b ∈ {l,m}} ρ_ab (4/π²) (1 - t²ρ_ab²)^(-½) asin(correlation of the other two given x_a = x_b = 0)
 
 (Plackett 1954, Biometrika 41, 351). The integrand is analytic inside (0, 1) and has square-root singularities at t = 1
-where the covariance is singular: a double-exponential rule.
+where the covariance is singular, so a double-exponential rule is used.
 
 A variance below 1e-13 of what it was before conditioning is rounding and counts as zero; a sign of it as 0.
 """
@@ -59,7 +59,7 @@ def _quadruples(c: Array, i: Array, j: Array) -> Float[Array, "M M 4 4"]:
 
 
 def _given(k: Array, a: int) -> Array:
-    """Covariances given x_a = 0; what is rounding becomes zero."""
+    """Covariances given x_a = 0; rounding errors are set to zero."""
     variance = k[..., a, a]
     scale = jnp.where(variance > 0, 1 / jnp.where(variance > 0, variance, 1.0), 0.0)
     left = k - k[..., :, a, None] * k[..., None, a, :] * scale[..., None, None]
@@ -77,7 +77,7 @@ def _asin(k: Array, a: int, b: int) -> Array:
 
 
 def _density(k: Array, a: int) -> Array:
-    """2p(x_a = 0) = √(2/(π C_aa)), or 0 where the neuron is zero: its sign does not move."""
+    """2p(x_a = 0) = √(2/(π C_aa)), or 0 if the neuron is zero, because its sign does not change."""
     there = k[..., a, a] > 0
     return jnp.where(there, jnp.sqrt(2 / math.pi / jnp.where(there, k[..., a, a], 1.0)), 0.0)
 

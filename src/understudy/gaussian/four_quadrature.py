@@ -1,11 +1,12 @@
 r"""E[σ'(x_i)σ'(x_j)σ(x_l)σ(x_m)] for smooth neurons, by quadrature on lines and Mehler's formula.
 
 Two nodes z = (z_1, z_2) give x_i and x_j. Given them, x_l = μ_l(z) + s_l ζ_l with correlated Gaussians ζ, and
-E[σ(x_l)σ(x_m) | z] = Σ_p ρ_lm^p H_lp(z) H_mp(z), H_lp = E_ζ[σ(μ_l + s_l ζ) h_p(ζ)], h_p = He_p/√p! (Mehler 1866). So four
-Gaussians cost lines of nodes, not planes: about N⁴M/2 + N³M² operations for each pair (i, j), N nodes and M neurons.
+E[σ(x_l)σ(x_m) | z] = Σ_p ρ_lm^p H_lp(z) H_mp(z), H_lp = E_ζ[σ(μ_l + s_l ζ) h_p(ζ)], h_p = He_p/√p! (Mehler 1866). So
+four Gaussians cost lines of nodes, not planes: about N⁴M/2 + N³M² operations for each pair (i, j), N nodes and M
+neurons.
 
-Polynomials of degree D: Gauss-Hermite rules, exact from 2D nodes on. Others: the trapezoid rule on [-6.5, 6.5], cut where
-the density is below 1e-10. If σ is analytic in the strip |Im x| < a = π/(2 steepness), the error falls like
+Polynomials of degree D: Gauss-Hermite rules, exact from 2D nodes on. Others: the trapezoid rule on [-6.5, 6.5], cut
+where the density is below 1e-10. If σ is analytic in the strip |Im x| < a = π/(2 steepness), the error falls like
 exp(-2πa/(norm × step)); the four factors may have their poles at one place, which costs about (2π/step)⁵/5! in front.
 """
 
@@ -33,7 +34,7 @@ def _rule(nodes: int, exact: bool) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=16)
 def _transform(nodes: int, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Inner nodes, and their weights times h_p at the nodes for as many p; a Gauss rule is then complete at ρ = 1."""
+    """Inner nodes, and their weights times h_p at the nodes, for as many p as nodes: a Gauss rule is exact at ρ = 1."""
     count = nodes if exact else 3 * nodes // 4  # inner integrands have fewer factors with poles
     x, weights = _rule(count, exact)
     basis = [np.ones_like(x), x]
@@ -77,7 +78,7 @@ def quadrature_averages(
 
 
 _ROUNDING = 1e-14
-"""A variance this small beside what it was before conditioning is rounding."""
+"""A variance that conditioning reduces by this factor is rounding."""
 
 
 def _is_polynomial(activation: Activation) -> bool:
@@ -90,7 +91,7 @@ def _over_root(row: Array, variance: Array, before: Array) -> Array:
 
 
 def _correlations(rest: Array, before: Array) -> tuple[Array, Array]:
-    """Standard deviations and correlations of what is left; zero where that is rounding."""
+    """Standard deviations and correlations after conditioning; zero where they are rounding."""
     variance = jnp.diagonal(rest)
     there = variance > _ROUNDING * before
     spread = jnp.where(there, jnp.sqrt(jnp.where(there, variance, 1.0)), 0.0)

@@ -13,7 +13,8 @@ from understudy.gaussian.four_piecewise import piecewise_averages
 from understudy.gaussian.four_quadrature import quadrature_averages
 
 DEFAULT_NODES = 32
-"""Relative errors near 3e-5 for tanh neurons of norm 1, 2e-3 for norm 1.4; below 1e-8 for softplus and sigmoid up to 1.4."""
+"""Relative errors near 3e-5 for tanh neurons of norm 1, 2e-3 for norm 1.4; below 1e-8 for softplus and sigmoid up to
+1.4."""
 LARGEST_DEGREE = 12
 """Polynomials up to this degree: exact from twice as many nodes on each of four lines."""
 _AT_ONCE = 1 << 18

@@ -27,7 +27,7 @@ def in_reach(activation: Activation, norms: np.ndarray) -> np.ndarray:
 
 
 def table_scale(scale: float) -> float:
-    """The scale rounded up to a power of √2, so that few tables of Hermite functions are made."""
+    """The scale rounded up to a power of √2, to limit the number of tables of Hermite functions."""
     return 2.0 ** (math.ceil(2 * math.log2(scale) - 1e-9) / 2)
 
 

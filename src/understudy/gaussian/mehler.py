@@ -1,10 +1,11 @@
 r"""All pairs of many smooth neurons at once, by Mehler's formula.
 
 With h_m = He_m/√m! and c_m(r) = E[σ(r x) h_m(x)], E[σ1(r1 x) σ2(r2 y)] = Σ_m c_m(r1) c_m(r2) u^m for correlation u
-(Mehler 1866). The coefficients belong to single neurons, so n + k lines of nodes replace the n(n + k) planes of a double
-quadrature, and every pair costs a polynomial in u. If σ(r·) is analytic in a strip of half-width a = π/(2 × scale),
-scale = steepness × norm, the coefficients fall like exp(-a√m) (h_m waves with the wave number √m), their products twice
-as fast: the number of terms grows with the square of the scale, which is why large scales are left to `quadrature`.
+(Mehler 1866). The coefficients belong to single neurons, so n + k lines of nodes replace the n(n + k) planes of a
+double quadrature, and every pair costs a polynomial in u. If σ(r·) is analytic in a strip of half-width a = π/(2 ×
+scale), scale = steepness × norm, the coefficients fall like exp(-a√m), because h_m oscillates with wave number √m.
+Their products fall twice as fast. So the number of terms grows with the square of the scale, and large scales use
+`quadrature`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LARGEST_SCALE = 4.0
 def _transform(scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes x_q and the matrix T with c_m = Σ_q σ(r x_q) T_qm, for every r with steepness × r ≤ scale.
 
-    Terms: 2a√M = 40 leaves e^-40 = 4e-18, of which the four derivatives in a Hessian take M² back: 3e-13 of the largest
+    Terms: 2a√M = 40 leaves e^-40 = 4e-18. The four derivatives in a Hessian multiply this by M²: 3e-13 of the largest
     second partial of tanh at u = 1, and less elsewhere. Nodes: the trapezoid rule sees the wave number √M of the last
     Hermite function and the spectrum of σ, which falls like e^(-a k); its step leaves room for both up to 40/a, and the
     range ends where the square root of the density is below 1e-18.

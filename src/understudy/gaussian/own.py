@@ -17,7 +17,8 @@ from understudy.gaussian import quadrature
 
 _NODES = 2**15
 _TILT = 0.4
-"""The mean of the Gaussian under which derivatives are checked, so that symmetric functions do not pass by symmetry."""
+"""The mean of the Gaussian under which derivatives are checked. It is not 0: symmetric functions would pass the
+check."""
 
 
 def is_own(*activations: Activation) -> bool:
@@ -52,7 +53,8 @@ def require_smooth(activation: Activation, norm: float) -> None:
     weight = np.exp(-(centred**2) / 2) * (z[1] - z[0]) / np.sqrt(2 * np.pi)
     if not np.all(np.isfinite(values[:, weight > 1e-30])):
         raise ValueError(
-            f"The activation {activation.name!r} or one of its four derivatives is not finite everywhere. Write it so that "
+            f"The activation {activation.name!r} or one of its four derivatives is not finite everywhere. Write it so "
+            "that "
             "jax.numpy differentiates it without overflow or division by zero."
         )
     hermite = [np.ones_like(z), centred]

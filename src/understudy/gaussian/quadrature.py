@@ -33,8 +33,8 @@ def reach(*activations: Activation) -> float:
 
 
 _FURTHEST = 9.0
-"""Inner lines are centred where the argument vanishes, if that is less than this many standard deviations away; what a
-steep activation does further out has a weight below e^-40."""
+"""Inner lines are centred where the argument vanishes if that is less than this many standard deviations away. Further
+out a steep activation has a weight below e^-40."""
 
 
 def nodes_needed(*steepness_times_norm: float) -> int:
@@ -78,7 +78,7 @@ def _thinning(nodes: int, strides: tuple[int, ...]) -> Float[Array, "nodes strid
 
 
 def _ends(nodes: int) -> Float[Array, " nodes"]:
-    """The vector that picks the first and the last summand, beyond which the rule sees nothing."""
+    """The vector that picks the first and the last summand: the rule has no nodes beyond them."""
     return jnp.zeros(nodes).at[jnp.array([0, -1])].set(1.0)
 
 
@@ -210,7 +210,7 @@ def _kinked_sums(
         first.slope + first.kink * sign,
     )
     outer = second.derivatives(jnp.sqrt(c.q22)[..., None] * t)
-    # At its zero norm a kinked neuron leaves no derivatives but the first by the variance of the other, if that moves.
+    # A kinked neuron of zero norm has no derivatives, except the first by the variance of the other neuron.
     exists = jnp.where(present1, 1.0, jnp.nan if first.kink else 1.0)
 
     moments = _single(second, jnp.where(present1, determinant / q11, c.q22), nodes)
@@ -261,13 +261,13 @@ def _estimate(
 
     Let ρ = |best - half| / |half - quarter|. Where the rule converges geometrically, halving the step squares the
     error, and what is left is about |best - half| ρ; 4 |best - half| √ρ leaves room for phases that happen to cancel.
-    Where ρ > ¼ it does not converge yet, and the largest change seen, four times, stands for the error; if that is more
-    than a millionth of the size, oscillations may be aliased alike at every stride, and the size itself stands for it.
+    If ρ > ¼ the rule does not converge yet, and the estimate is four times the largest change. If that is more than a
+    millionth of the size, oscillations may be aliased at every stride, and the estimate is the size itself.
     Rounding adds a few units in the last place of the sum of absolute values.
 
-    Beyond its ends the rule sees nothing. A summand there is about f·φ·R·step with the cut R ≥ 9 and R·step ≥ ¼, and
+    The rule has no nodes beyond its ends. A summand there is about f·φ·R·step with the cut R ≥ 9 and R·step ≥ ¼, and
     the tail of f·φ is below f(R)φ(R) if f grows by less than e^(R-1) per unit: four summands bound it. Where that is
-    more than a thousandth of the sum the integrand has not died out, and the error may be anything.
+    more than a thousandth of the sum, the integrand has not decayed, and the error may be anything.
     """
     best, half, quarter = sums[..., 0], sums[..., 1], sums[..., 2]
     change, earlier = jnp.abs(best - half), jnp.abs(half - quarter)

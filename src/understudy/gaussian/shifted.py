@@ -19,7 +19,7 @@ from understudy.gaussian.partials import BIASED_TERMS, BiasedPartials, BiasedSel
 from understudy.gaussian.quadrature import reach
 
 _LOST = 1e-13
-"""The finest scale around a kink; what lies below is less than rounding."""
+"""The finest scale around a kink; smaller scales contribute less than rounding."""
 
 Sums = tuple[BiasedPartials, BiasedPartials]
 """Expectations, and the sums of their summands' absolute values."""
@@ -117,7 +117,7 @@ def kinked_partials(first: PiecewiseLinear, second: Activation, c: Covariance, m
     scale2 = 1 / jnp.maximum(1.0, jnp.where(there2, second.steepness * r2, 1.0))
     apart = jnp.maximum(jnp.abs(kink - other), jnp.minimum(scale, scale2))
     scale, scale2 = jnp.minimum(scale, apart), jnp.minimum(scale2, apart)
-    # Four parts: from the cut to the kink, on to half way to the other centre, to that centre's side, to the cut.
+    # Four parts: from the cut to the kink, half way to the other centre, past that centre, and to the cut.
     near, far = jnp.full_like(kink, -cut), jnp.full_like(kink, cut)
     forward = kink <= other
     middle = (kink + other) / 2
@@ -173,7 +173,7 @@ def _single(activation: Activation, mean: Array, spread: Array, nodes: int) -> t
 
 
 def _completed(p: BiasedPartials, bent: list[Array], c: Covariance, mean: Array, sign: int) -> BiasedPartials:
-    """The partials with those filled in that hold derivatives of σ1 from the second on."""
+    """The partials, with those that contain second or higher derivatives of σ1 filled in."""
     own = jnp.where(c.q11 > 0, c.q11, 1.0)
     q12, m1 = (c.q12, mean) if sign < 0 else (jnp.abs(c.q12), jnp.abs(mean))
     e = {(2, 0): bent[0], (2, 1): bent[1], (2, 2): bent[2]}

@@ -69,7 +69,7 @@ def single_expectations(
 
 
 def first_nodes(first: Activation, second: Activation, c: Covariance) -> int:
-    """Nodes for the largest steepness × norm, rounded up to one of few values, so that little is compiled."""
+    """Nodes for the largest steepness × norm, rounded up to one of a few values to limit compilation."""
     scales = jnp.maximum(first.steepness * jnp.sqrt(c.q11), second.steepness * jnp.sqrt(c.q22))
     return quadrature.nodes_needed(2.0 ** math.ceil(math.log2(float(jnp.max(scales, initial=1.0)))))
 
@@ -100,7 +100,8 @@ def biased_partials(first: Activation, second: Activation, c: Covariance, means:
 
 
 _CUT = 1e-19
-"""An error that quadrature always states, relative to the size of the functions: far tails are not relatively exact."""
+"""The least error that quadrature states, relative to the size of the functions: far tails have larger relative
+errors."""
 
 
 def _largest(activation: Activation, q: Array, mean: Array) -> Array:
@@ -142,7 +143,7 @@ def require_smooth(first: Activation, second: Activation, norm1: Array, norm2: A
 def with_unseen(
     result: Estimated, pair: tuple[Activation, Activation], norms: tuple[Array, Array], nodes: int
 ) -> Estimated:
-    """Errors, enlarged by what the nodes miss of a user's activation (see `own.mismatch`)."""
+    """Errors, increased where the nodes do not resolve a user's activation (see `own.mismatch`)."""
     if not own.is_own(*pair):
         return result
     missed = [own.mismatch(a, float(jnp.max(r, initial=0.0)), nodes) for a, r in zip(pair, norms, strict=True)]
@@ -151,7 +152,7 @@ def with_unseen(
     errors = []
     for error, size, (_, i, j) in zip(result.error, result.size, terms, strict=True):
         missing = float(miss1[i] + miss2[j])
-        # Features that no node sees are not in `size` either. Below this level there are none: it is rounding.
+        # `size` does not contain features that no node sees. Below this level the mismatch is rounding.
         unseen = root1[i] * root2[j] if missing > _UNSEEN else 0.0
         errors.append(error + (size + unseen) * missing)
     return result._replace(error=type(result.error)(*errors))

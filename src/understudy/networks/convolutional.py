@@ -41,7 +41,9 @@ class Convolutional(eqx.Module):
         left = size - 2 * len(channels)
         if left < 1 or not channels or min(channels) < 1:
             raise ValueError(
-                f"{len(channels)} layers of 3 × 3 kernels leave nothing of {size} × {size} images, or a layer has no channel; received channels {list(channels)}."
+                f"{size} × {size} images are too small for {len(channels)} layers of 3 × 3 kernels, or a layer has no "
+                "channel; "
+                f"received channels {list(channels)}."
             )
         rng = np.random.default_rng(seed)
         kernels, before = [], colours

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from understudy.networks import Deep
 
 GRID = np.linspace(-1.0, 1.0, 9)
-"""Weights are drawn from these, as in the released runs of Tian 2020."""
+"""Weights are drawn from these values, as in the released runs of Tian 2020."""
 
 TRIES = 1000
 
@@ -39,7 +39,8 @@ def distinct_rows(rows: int, columns: int, rng: np.random.Generator) -> np.ndarr
         if len(kept) == rows:
             return np.stack(kept)
     raise ValueError(
-        f"{rows} distinct directions were not found among weights of {columns} entries from a grid of {len(GRID)} values. "
+        f"{rows} distinct directions were not found among weights of {columns} entries from a grid of {len(GRID)} "
+        "values. "
         "Give fewer nodes or more inputs."
     )
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 _SUM = 1e-12
-"""How far from one the coefficients of a neuron may sum: rounding of a few decimal fractions."""
+"""The sum of a neuron's coefficients may differ from one by this: the rounding of a few decimal fractions."""
 
 
 class HiddenLayer(NamedTuple):
@@ -39,7 +39,7 @@ class HiddenLayer(NamedTuple):
 
 @runtime_checkable
 class Layered(Protocol):
-    """A network with hidden layers. Give your own Equinox module these three members, and surgery works on it."""
+    """A network with hidden layers. Surgery works on any Equinox module that has these three members."""
 
     @property
     def hidden_widths(self) -> tuple[int, ...]:

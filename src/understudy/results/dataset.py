@@ -49,13 +49,13 @@ def to_dataset(runs: Sequence[Run], times: np.ndarray | None = None) -> xr.Datas
 
     **Variables**, with the dimension `seed` first:
 
-    - the end: `loss`, `kind`, `label`, `incoming` and `outgoing` weights in the basis of the input, norms, correlations;
-      the certificate's numbers and its `eigenvalue`s; `certificate` and `structure` in full, as JSON text. `proof`, if
-      proofs were asked for: the content of a proof's file, or the reason why there is none.
+    - the end: `loss`, `kind`, `label`, `incoming` and `outgoing` weights in the basis of the input, norms,
+      correlations; the certificate's numbers and its `eigenvalue`s; `certificate` and `structure` in full, as JSON
+      text. `proof`, if proofs were asked for: the content of a proof's file, or the reason why there is none.
     - the flow: `flow_time`, `steps`, `ending`, `snapshot` (seed, time, parameter), and along it `loss_along`,
-      `norm_along`, …. `snapshot`, `flow_end` and `final` are flat vectors of the task that was followed; where the input
-      has more than n + k dimensions, those are coordinates in the span of teachers and students (see their attributes),
-      and `parameters` are those in the basis of the input.
+      `norm_along`, …. `snapshot`, `flow_end` and `final` are flat vectors of the task that was followed; where the
+      input has more than n + k dimensions, those are coordinates in the span of teachers and students (see their
+      attributes), and `parameters` are those in the basis of the input.
     - the task: its arrays, such as `teacher_incoming`, and its numbers as attributes.
 
     Entries that a run did not reach are NaN. `times`: the snapshot times, unless `runs` is a `Runs` that knows them.

@@ -236,7 +236,8 @@ class Empirical(Task):
     def kinks(self, parameters: Any) -> list[str]:
         if self.activation.smoothness == 0 and not self.kinked:
             return [
-                f"{self.activation.name} has kinks, and the pre-activations of {self.network_type.__name__} cannot be seen: "
+                f"{self.activation.name} has kinks, and the pre-activations of {self.network_type.__name__} cannot be "
+                "seen: "
                 "the loss may have a kink here"
             ]
         return super().kinks(parameters)

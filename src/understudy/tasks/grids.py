@@ -224,7 +224,8 @@ def on_grid(
 
 
 _ACCURACY = 1e-12
-"""Error of expectations, for functions of order one, that the spacing is chosen for; the loss can be 1e-6 of that order."""
+"""Error of expectations, for functions of order one, that the spacing is chosen for; the loss can be 1e-6 of that
+order."""
 
 
 def _spacing_for(scale: float) -> float:

@@ -87,7 +87,8 @@ def _check_scalar(function: Callable[[Array], Any], size: int) -> None:
         found = jax.eval_shape(lambda x: jnp.asarray(function(x)), jax.ShapeDtypeStruct((size,), float))
     except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
         raise ValueError(
-            "The loss must be a function that JAX can trace: use jax.numpy instead of numpy, and jnp.where instead of `if` on "
+            "The loss must be a function that JAX can trace: use jax.numpy instead of numpy, and jnp.where instead of "
+            "`if` on "
             "numbers."
         ) from error
     except Exception as error:

@@ -72,7 +72,8 @@ def pair_up(
 
 
 LARGE = 8.0
-"""Norms above which the closed form of erf needs q11 q22 - q12² from the vectors: below, its rounding is under 1e-14."""
+"""Norms above which the closed form of erf needs q11 q22 - q12² from the vectors: below, its rounding is under
+1e-14."""
 
 
 def _is_large(first: Activation, second: Activation, resolution: float) -> bool:

@@ -49,7 +49,8 @@ def critical_data(
     f, j = np.asarray(outputs), np.asarray(jacobian).reshape(np.size(outputs), -1)
     if j.shape[0] <= j.shape[1]:
         raise ValueError(
-            f"{j.shape[0]} outputs cannot leave residuals free of the gradient of {j.shape[1]} parameters; give more samples."
+            f"{j.shape[0]} outputs cannot leave residuals free of the gradient of {j.shape[1]} parameters; give more "
+            "samples."
         )
     free = np.random.default_rng(seed).normal(size=j.shape[0])
     basis = np.linalg.qr(j)[0]
@@ -92,7 +93,8 @@ def critical_teacher(
     left = float(np.linalg.norm(matrix @ solution + offset))
     if left > 1e-9 * max(1.0, float(np.linalg.norm(offset))):
         raise ValueError(
-            f"No outgoing weights of these {len(incoming)} teachers make the student critical (least gradient norm {left:.1e}); "
+            f"No outgoing weights of these {len(incoming)} teachers make the student critical (least gradient norm "
+            f"{left:.1e}); "
             f"give at least {vector.shape[0] // max(int(np.prod(outputs)), 1) + 1} teachers in general position."
         )
     return Population(Teacher(incoming, solution.reshape(shape), activation), student.width, covariance=covariance)

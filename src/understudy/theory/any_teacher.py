@@ -27,11 +27,11 @@ from understudy.tasks import Population
 from understudy.tasks.task import Task
 
 MOST_COMPLETE = 4
-"""Up to this many teachers two grids are compared; beyond, starts are random."""
+"""Up to this many teachers two grids are compared. For more teachers, starts are random."""
 
 _STEPS, _GRADIENT, _SAME = 80, 1e-12, 1e-6
 _TRIVIAL = 1e-6
-"""Outgoing weights and norms below this count as zero: such points do nothing, and there are always many."""
+"""Outgoing weights and norms below this count as zero. Such points contribute nothing, and there are always many."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class NeuronPoint:
 class NeuronSearch:
     """All critical points that a search has found, least loss first, up to symmetries of the neuron.
 
-    - `complete`: whether there is a reason to believe that none is missing within the `searched` norms; `reason`:
-      which, in words.
-    - `starts`: how many starts were made.
+    - `complete`: whether there is evidence that no point with a norm in `searched` is missing.
+    - `reason`: this evidence, in words.
+    - `starts`: number of starts.
     """
 
     points: tuple[NeuronPoint, ...]
@@ -204,7 +204,7 @@ def _solve(task: Task, vectors: Float[Array, "starts P"]) -> tuple[Float[Array, 
 
 
 def _canonical(task: Population, v: np.ndarray) -> np.ndarray:
-    """The point with the symmetries of the neuron taken out: sign (parity), scale (homogeneity), side of the span."""
+    """The representative of the point up to symmetries: sign (parity), scale (homogeneity), side of the span."""
     w, a = v[:-1].copy(), float(v[-1])
     w[-1] = abs(w[-1])
     sigma = task.activation

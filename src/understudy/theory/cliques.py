@@ -1,4 +1,4 @@
-"""Cliques of small graphs: edge covers, and edges no two of which lie in one clique. Exact, by integer programs."""
+"""Cliques of small graphs: edge covers, and edges of which no two lie in one clique. Exact, by integer programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fit_in_one_clique(joined: Bool[np.ndarray, "N N"], e: Edge, f: Edge) -> bool
 
 
 def incompatible_edges(joined: Bool[np.ndarray, "N N"]) -> tuple[Edge, ...]:
-    """A largest set of edges no two of which lie in one clique (integer program); all edges if there is no triangle."""
+    """A largest set of edges of which no two lie in one clique (integer program); all edges if there is no triangle."""
     edges = edges_of(joined)
     if is_triangle_free(joined):
         return edges

@@ -34,8 +34,8 @@ from understudy.theory.cliques import (
 from understudy.theory.unicyclic import absorb_slack
 
 ZERO = 1e-10
-"""Entries, eigenvalues and slacks below this times the largest entry of A count as zero: far above the rounding of sums
-of N products, far below any entry that means something."""
+"""Entries, eigenvalues and slacks below this times the largest entry of A count as zero. It is far above the rounding
+of sums of N products, and far below any significant entry."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CpRank:
 
     - `lower`, `upper`: the bounds.
     - `factor`: B ≥ 0 of shape (upper, N); `residual` is the largest entry of |A - BᵀB| over the largest of A.
-    - `edges`: edges no two of which fit in one row of any factor, as far as they were searched for.
+    - `edges`: edges of which no two fit in one row of any factor, if they were searched for.
     - `reason`: the reason for the lower bound.
     """
 
@@ -120,7 +120,8 @@ def triangle_free_factor(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, 
     values, vectors = np.linalg.eigh(2 * np.diag(np.diag(matrix)) - np.where(joined, matrix, np.diag(np.diag(matrix))))
     if values[0] < -ZERO * scale:
         raise ValueError(
-            f"This matrix is not completely positive: its graph has no triangles and its comparison matrix has the eigenvalue {values[0]:.3g}."
+            f"This matrix is not completely positive: its graph has no triangles and its comparison matrix has the "
+            f"eigenvalue {values[0]:.3g}."
         )
     x = np.abs(vectors[:, 0])
     squares = {(i, j): matrix[i, j] * x[j] / x[i] for e in edges for i, j in (e, e[::-1])}
@@ -231,7 +232,7 @@ def cp_rank(matrix: np.ndarray, *, starts: int = 20, seed: int = 0) -> CpRank:
 
 
 LARGEST_COVER = 24
-"""Graphs with triangles and more vertices than this are not covered by cliques, of which there may be exponentially many."""
+"""Larger graphs with triangles are not covered by cliques, because they may have exponentially many."""
 
 
 def cp_lower_bound(matrix: Float[np.ndarray, "N N"]) -> tuple[int, str]:
@@ -274,6 +275,7 @@ def _component(
         if residual <= ZERO:
             return lower, reason, factor
     raise ValueError(
-        f"No non-negative factor with up to {most} rows was found, and a completely positive matrix has one: either this "
+        f"No non-negative factor with up to {most} rows was found, and a completely positive matrix has one: either "
+        "this "
         f"matrix is not completely positive, or {starts} starts are too few."
     )

@@ -45,7 +45,7 @@ class Cell:
 
     @property
     def regime(self) -> str:
-        """`"averaging"`, `"mixed"`, `"copying"`, or `"copying, better"` where copies have the lower loss."""
+        """`"averaging"`, `"mixed"`, `"copying"`, or `"copying, better"` if copies have the lower loss."""
         if self.averaging == self.seeds:
             return "averaging"
         if self.copying < self.seeds:
@@ -171,7 +171,7 @@ def _by_losses(groups: dict[int, list[Cell]]) -> Threshold | None:
             if left.excess > 0 >= right.excess:
                 share = left.excess / (left.excess - right.excess)
                 widths[n] = (left.ratio + share * (right.ratio - left.ratio), left.ratio, right.ratio)
-                # A linear interpolation of a smooth function is off by a fraction of the bracket: a tenth, generously.
+                # A linear interpolation of a smooth function errs by a fraction of the bracket. A tenth is safe.
                 variances.append((0.1 * (right.ratio - left.ratio)) ** 2)
     return _combined(widths, variances)
 

@@ -274,11 +274,13 @@ CLAIM = Claim(
     tolerance="signs of the differences of means over seeds",
     tolerance_reason="A smaller network and fewer images than the paper's: the trend is what can be compared.",
     quick={
-        "size": 16, "channels": [8, 8, 8, 8], "pruned": 0.5, "samples": 1000, "tested": 400, "watched": 100, "teacher_epochs": 8, "teacher_rate": 3e-3, "tuning_epochs": 3, "batch": 32, "rate": 2e-3,
+        "size": 16, "channels": [8, 8, 8, 8], "pruned": 0.5, "samples": 1000, "tested": 400, "watched": 100,
+        "teacher_epochs": 8, "teacher_rate": 3e-3, "tuning_epochs": 3, "batch": 32, "rate": 2e-3,
         "epochs": 6, "overs": [1.0, 4.0], "seeds": 2, "keep": False,
     },
     full={
-        "size": 16, "channels": [16, 16, 16, 16], "pruned": 0.5, "samples": 5000, "tested": 2000, "watched": 500, "teacher_epochs": 12, "teacher_rate": 2e-3, "tuning_epochs": 4, "batch": 32, "rate": 1e-3,
+        "size": 16, "channels": [16, 16, 16, 16], "pruned": 0.5, "samples": 5000, "tested": 2000, "watched": 500,
+        "teacher_epochs": 12, "teacher_rate": 2e-3, "tuning_epochs": 4, "batch": 32, "rate": 1e-3,
         "epochs": 8, "overs": [1.0, 2.0, 4.0], "seeds": 3, "keep": True,
     },
     measure=_measure,

@@ -224,12 +224,16 @@ ALIGN_DEEP = Claim(
     tolerance="correlation 0.99",
     tolerance_reason="A training loss of the given size on finitely many samples.",
     quick={
-        "teacher": [4, 4], "over": 3.0, "dim": 8, "outputs": 6, "samples": 2000, "evaluation": 1000, "steps": 200, "batch": 16, "optimizer": "adam", "rate": 3e-3, "init": 0.0,
-        "standardise": True, "record": [0, 15], "seeds": 4, "below": 1e-9, "enough": 1e-6, "least": 1, "iterations": 1500, "polarity": 0.0,
+        "teacher": [4, 4], "over": 3.0, "dim": 8, "outputs": 6, "samples": 2000, "evaluation": 1000, "steps": 200,
+        "batch": 16, "optimizer": "adam", "rate": 3e-3, "init": 0.0,
+        "standardise": True, "record": [0, 15], "seeds": 4, "below": 1e-9, "enough": 1e-6, "least": 1,
+        "iterations": 1500, "polarity": 0.0,
     },
     full={
-        "teacher": [8, 8], "over": 4.0, "dim": 15, "outputs": 10, "samples": 10_000, "evaluation": 5000, "steps": 600, "batch": 16, "optimizer": "adam", "rate": 2e-3, "init": 0.0,
-        "standardise": True, "record": [0, 30], "seeds": 5, "below": 1e-9, "enough": 1e-6, "least": 2, "iterations": 3000, "polarity": 0.0,
+        "teacher": [8, 8], "over": 4.0, "dim": 15, "outputs": 10, "samples": 10_000, "evaluation": 5000, "steps": 600,
+        "batch": 16, "optimizer": "adam", "rate": 2e-3, "init": 0.0,
+        "standardise": True, "record": [0, 30], "seeds": 5, "below": 1e-9, "enough": 1e-6, "least": 2,
+        "iterations": 3000, "polarity": 0.0,
     },
     measure=_measure_deep,
 )  # fmt: skip
@@ -253,11 +257,13 @@ NOISY = Claim(
         "spacing, which flattens the last stages."
     ),
     quick={
-        "teacher": [5], "over": 3.0, "dim": 10, "outputs": 8, "samples": 2000, "evaluation": 500, "steps": 300, "polarity": 0.5, "record": [0, 5], "seeds": 4, "stages": 8,
+        "teacher": [5], "over": 3.0, "dim": 10, "outputs": 8, "samples": 2000, "evaluation": 500, "steps": 300,
+        "polarity": 0.5, "record": [0, 5], "seeds": 4, "stages": 8,
         "iterations": 40, "rounding": 1e-6, "exponent": 0.6,
     },
     full={
-        "teacher": [10], "over": 5.0, "dim": 20, "outputs": 20, "samples": 10_000, "evaluation": 1000, "steps": 1000, "polarity": 0.5, "record": [0, 5], "seeds": 8, "stages": 18,
+        "teacher": [10], "over": 5.0, "dim": 20, "outputs": 20, "samples": 10_000, "evaluation": 1000, "steps": 1000,
+        "polarity": 0.5, "record": [0, 5], "seeds": 8, "stages": 18,
         "iterations": 60, "rounding": 1e-6, "exponent": 0.6,
     },
     measure=_measure_noisy,

@@ -155,10 +155,12 @@ CLAIM = Claim(
         "Sums of a hundred products in rounded arithmetic; training from random starts comes this near its minimum."
     ),
     quick={
-        "random": 100, "sizes": [1, 2, 4, 8], "trained": 20, "starts": 10, "inputs": 6, "width": 60, "steps": 4000, "few": 3, "many": 48,
+        "random": 100, "sizes": [1, 2, 4, 8], "trained": 20, "starts": 10, "inputs": 6, "width": 60, "steps": 4000,
+        "few": 3, "many": 48,
     },
     full={
-        "random": 500, "sizes": [1, 2, 3, 4, 6, 8, 12, 16], "trained": 60, "starts": 20, "inputs": 10, "width": 100, "steps": 10000,
+        "random": 500, "sizes": [1, 2, 3, 4, 6, 8, 12, 16], "trained": 60, "starts": 20, "inputs": 10, "width": 100,
+        "steps": 10000,
         "few": 4, "many": 128,
     },
     measure=_measure,

@@ -143,7 +143,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     measured = {
         "networks with useless weights": int(useless.sum()),
-        "problems where both searches from random starts agree to 1e-6": f"{int(np.sum(np.abs(gap) <= 1e-6))} of {len(gap)}",
+        "problems where both searches from random starts agree to 1e-6": f"{int(np.sum(np.abs(gap) <= 1e-6))} of "
+        f"{len(gap)}",
         "largest relative difference of the two optima": float(np.abs(joint).max()),
         "largest relative difference to the certified global minimum": float(np.abs(above).max()),
         "projected gradient": f"{descent[0]:.6f} to {descent[-1]:.6f} in {len(descent) - 1} steps",

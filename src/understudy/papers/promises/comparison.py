@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 BATCH = 32
-"""Points of one task whose Hessians are computed at once; shorter batches are filled up, so that one program serves all."""
+"""Points of one task whose Hessians are computed at once; shorter batches are filled up, so that one program serves
+all."""
 
 
 def comparison_cell(cell: dict[str, Any]) -> xr.Dataset:

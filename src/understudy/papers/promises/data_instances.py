@@ -56,9 +56,11 @@ def deep_data(rng: np.random.Generator, *, activation: str, widths: Sequence[int
 def regularised(
     rng: np.random.Generator, *, activation: str, widths: Sequence[int], penalty: float, samples: int = 20
 ) -> Instance:
-    """A deep network with weight decay on random data: with a dead neuron added, or with ReLU made critical by its targets.
+    """A deep network with weight decay on random data: with a dead neuron added, or with ReLU made critical by its
+    targets.
 
-    Most critical points of ReLU networks with weight decay have dead neurons or sit on kinks, where there is no Hessian.
+    Most critical points of ReLU networks with weight decay have dead neurons or sit on kinks, where there is no
+    Hessian.
     """
     from understudy.tasks.regularised import Regularised
 
@@ -83,8 +85,8 @@ def _made_critical(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A random two-layer ReLU network with one output, and targets for which it is critical.
 
-    The residuals r solve Jᵀr = -λNθ, J the derivative of the outputs. Stretching a neuron changes no output, so it must not
-    change the norm either: outgoing weights are as long as incoming vectors.
+    The residuals r solve Jᵀr = -λNθ, J the derivative of the outputs. Stretching a neuron changes no output, so it must
+    not change the norm either: outgoing weights are as long as incoming vectors.
     """
     w = rng.normal(size=(widths[1], widths[0] + 1))
     a = np.linalg.norm(w, axis=1) * rng.choice([-1.0, 1.0], size=len(w))

@@ -26,10 +26,10 @@ STARTS = 24
 class Instance:
     """A random task, the same loss written plainly, and what is known of its points.
 
-    `narrow`: the task with a neuron less, whose points can be split; `proxy`, `narrow_proxy`: nearly the same losses, cheap to
-    search; `extras`: points known otherwise, all there are unless `searched`; `radial`: zero
-    modes of the plain loss that the task does not have; `analytic`: whether the loss is; `shortest`, `longest`: norms of incoming vectors (or, with
-    data, sizes of pre-activations) between which the loss has derivatives and the plain one is exact.
+    `narrow`: the task with a neuron less, whose points can be split; `proxy`, `narrow_proxy`: nearly the same losses,
+    cheap to search; `extras`: points known otherwise, all there are unless `searched`; `radial`: zero modes of the
+    plain loss that the task does not have; `analytic`: whether the loss is; `shortest`, `longest`: norms of incoming
+    vectors (or, with data, sizes of pre-activations) between which the loss has derivatives and the plain one is exact.
     """
 
     task: Task
@@ -55,7 +55,8 @@ class Point:
 
 
 def points_of(instance: Instance, rng: np.random.Generator) -> list[Point]:
-    """About twenty critical points: searched from random starts, also after a descent, split, with a dead neuron, known."""
+    """About twenty critical points: searched from random starts, also after a descent, split, with a dead neuron,
+    known."""
     from understudy.dynamics.descent import descend
 
     task = instance.task
@@ -97,7 +98,8 @@ def _has_derivatives(instance: Instance, vector: np.ndarray) -> bool:
 
 
 def _from_narrow(instance: Instance, rng: np.random.Generator) -> list[Point]:
-    """Critical points of the narrower network with a neuron split at a random μ, sometimes at 0 or 1, or with a dead one."""
+    """Critical points of the narrower network with a neuron split at a random μ, sometimes at 0 or 1, or with a dead
+    one."""
     from understudy.dynamics.descent import descend
     from understudy.networks import Deep, TwoLayer
     from understudy.surgery import split

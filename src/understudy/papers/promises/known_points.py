@@ -40,7 +40,8 @@ def points(seed: int, each: int) -> Iterator[Known]:
 
 
 def _copies(rng: np.random.Generator, teacher: TwoLayer, extra: int) -> TwoLayer:
-    """The teacher's neurons with outgoing weights shared out among copies (some shares zero or negative), in random order.
+    """The teacher's neurons with outgoing weights shared out among copies (some shares zero or negative), in random
+    order.
 
     Some of the `extra` neurons have no outgoing weight and any incoming vector, or cancel each other.
     """
@@ -93,8 +94,8 @@ def _zero_loss_on_data(rng: np.random.Generator, index: int) -> Known:
 def _splits(rng: np.random.Generator, index: int) -> Known:
     """The best erf neuron for k orthonormal teachers, split at μ.
 
-    It wants to specialise (Y is negative on directions orthogonal to it): inside (0, 1) its halves may go apart, outside they may not,
-    and at the ends the cubic term a_2 δᵀYδ decides.
+    It wants to specialise (Y is negative on directions orthogonal to it): inside (0, 1) its halves may go apart,
+    outside they may not, and at the ends the cubic term a_2 δᵀYδ decides.
     """
     from understudy.theory import one_neuron
 
@@ -117,9 +118,11 @@ def _splits(rng: np.random.Generator, index: int) -> Known:
 
 
 def _kinks(rng: np.random.Generator, index: int) -> Known:
-    """A sample on the kink of a neuron, with a residual that wants the neuron to see it: the loss falls linearly to that side.
+    """A sample on the kink of a neuron, with a residual that wants the neuron to see it: the loss falls linearly to
+    that side.
 
-    All other samples are met exactly, and the derivative of max(z, 0) at 0 is taken as 0: gradient zero, Hessian not negative.
+    All other samples are met exactly, and the derivative of max(z, 0) at 0 is taken as 0: gradient zero, Hessian not
+    negative.
     """
     w = rng.normal(size=(2, 3))
     x = rng.normal(size=(9, 3))
@@ -137,7 +140,8 @@ def _kinks(rng: np.random.Generator, index: int) -> Known:
 
 
 def _at_zero(rng: np.random.Generator, index: int) -> Known:
-    """The zero network with weight decay λ: near it L = L_0 - 2m·wa + λ(|w|² + a²) + O(4), m = ⟨yx⟩: its sign is that of λ - |m|."""
+    """The zero network with weight decay λ: near it L = L_0 - 2m·wa + λ(|w|² + a²) + O(4), m = ⟨yx⟩: its sign is that
+    of λ - |m|."""
     x, y = rng.normal(size=(10, 2)), rng.normal(size=(10, 1))
     length = float(np.linalg.norm((y * x).mean(axis=0)))
     share = float(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(1.1, 2.0)]))

@@ -1,7 +1,8 @@
 """Functions whose nature at a point is known by algebra, drawn by a generator with a fixed seed.
 
-Each is written in coordinates y in which its nature is plain, and then seen in random coordinates x; see `plain_functions`. What is
-drawn: the number of variables, signs, sizes and orders of terms, the coordinates. What follows from them is the nature.
+Each is written in coordinates y in which its nature is plain, and then seen in random coordinates x; see
+`plain_functions`. What is drawn: the number of variables, signs, sizes and orders of terms, the coordinates. What
+follows from them is the nature.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +20,11 @@ Terms = list[tuple[float, tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class Known:
-    """A point of a task with its nature: `minimum`, `strict saddle`, `non-strict saddle`, `not critical` or `not a minimum`.
+    """A point of a task with its nature: `minimum`, `strict saddle`, `non-strict saddle`, `not critical` or `not a
+    minimum`.
 
-    `regular`: critical to rounding and non-degenerate at its own scale, so that a verdict can be expected; `flat`: the dimension
-    of the set of equally good points, where it is known and the point is a minimum.
+    `regular`: critical to rounding and non-degenerate at its own scale, so that a verdict can be expected; `flat`: the
+    dimension of the set of equally good points, where it is known and the point is a minimum.
     """
 
     kind: str

@@ -19,7 +19,8 @@ OPEN = ("undecided", "unconverged", "diverging")
 
 
 def nature_cell(cell: dict[str, Any]) -> "xr.Dataset":
-    """Every `parts`-th of the points of this seed, from the `part`-th on: kind, words, nature, verdict and outcome of each."""
+    """Every `parts`-th of the points of this seed, from the `part`-th on: kind, words, nature, verdict and outcome of
+    each."""
     import xarray as xr
 
     from understudy.compilation import keep_compiled_programs
@@ -110,15 +111,20 @@ CLAIM = Claim(
     id="natures",
     where="README, us.certify",
     statement=(
-        "A certificate is never too sure: on points whose nature is known by algebra or construction it is right or says that it "
+        "A certificate is never too sure: on points whose nature is known by algebra or construction it is right or "
+        "says that it "
         "cannot tell."
     ),
     paper_value="0 wrong",
     measured_by=(
-        "Functions of one to six variables in random bent coordinates: quadratic forms, powers up to 16, forms that fall along curves "
-        "only, small terms that decide close by beside larger ones of higher order, curvatures down to 1e-15 beside folds and "
-        "pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. Points of tasks: zero loss with split, dead "
-        "and cancelling neurons, the same on data, splits with known Y and μ, samples on kinks, zero networks with weight decay, "
+        "Functions of one to six variables in random bent coordinates: quadratic forms, powers up to 16, forms that "
+        "fall along curves "
+        "only, small terms that decide close by beside larger ones of higher order, curvatures down to 1e-15 beside "
+        "folds and "
+        "pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. Points of tasks: zero loss "
+        "with split, dead "
+        "and cancelling neurons, the same on data, splits with known Y and μ, samples on kinks, zero networks with "
+        "weight decay, "
         "students on the sphere. All drawn by a generator. The seed of the full run was fixed by a rule before the "
         "run, and "
         "nothing was adjusted to it: the number of commits of this repository when the certificate was finished."

@@ -1,7 +1,7 @@
 """Functions of one to six variables as tasks: polynomials and plateaus in bent coordinates.
 
-With y = B(A (x - p)/s), A any invertible matrix and B a triangular map with B'(0) = I, the function c F(y) has at x = p the nature
-that F has at 0, exactly, whatever rounding does to the numbers in A, B, p, s and c.
+With y = B(A (x - p)/s), A any invertible matrix and B a triangular map with B'(0) = I, the function c F(y) has at x = p
+the nature that F has at 0, exactly, whatever rounding does to the numbers in A, B, p, s and c.
 """
 
 import equinox as eqx

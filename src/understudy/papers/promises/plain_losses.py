@@ -60,8 +60,9 @@ class PlainPopulation(eqx.Module):
 class PlainSamples(eqx.Module):
     """Σ_s p_s cost(f(x_s) - y_s) + λ‖θ‖² of fully connected layers, by a forward pass for each sample.
 
-    `layout`: `"neurons"` (w_1, a_1) ⊕ (w_2, a_2) ⊕ …, `"layers"` all incoming and then all outgoing weights of a two-layer
-    network, `"deep"` all weight matrices and then all biases, `"rows"` weight matrices whose last column multiplies 1.
+    `layout`: `"neurons"` (w_1, a_1) ⊕ (w_2, a_2) ⊕ …, `"layers"` all incoming and then all outgoing weights of a
+    two-layer network, `"deep"` all weight matrices and then all biases, `"rows"` weight matrices whose last column
+    multiplies 1.
     """
 
     inputs: Float[Array, "N d"]
@@ -105,7 +106,8 @@ class PlainSamples(eqx.Module):
 
 
 class PlainSphere(eqx.Module):
-    """½ r Σ (x_i·x_j)^ρ - Σ (x_i·v_j)^ρ + ½ Σ (v_i·v_j)^ρ of rows scaled to norm 1: each row's length is one more zero mode."""
+    """½ r Σ (x_i·x_j)^ρ - Σ (x_i·v_j)^ρ + ½ Σ (v_i·v_j)^ρ of rows scaled to norm 1: each row's length is one more zero
+    mode."""
 
     teachers: Float[Array, "k d"]
     repulsion: float
@@ -169,8 +171,8 @@ PAIRS = {"erf": erf_pairs, "relu": relu_pairs, "quadratic": quadratic_pairs}
 def plane_grid(step: float = 0.25, reach: float = 8.5) -> tuple[np.ndarray, np.ndarray]:
     """Points and weights of the trapezoidal rule for x ~ N(0, I) in the plane.
 
-    Its error is exp(-2π b/step) for integrands analytic within b of the real line, and exp(-reach²/2) for the tails: below
-    1e-15 for neurons with b ≥ 1.4.
+    Its error is exp(-2π b/step) for integrands analytic within b of the real line, and exp(-reach²/2) for the tails:
+    below 1e-15 for neurons with b ≥ 1.4.
     """
     line = np.arange(-reach, reach + step / 2, step)
     first, second = np.meshgrid(line, line, indexing="ij")

@@ -25,7 +25,8 @@ def population(
     teacher_activation: str | None = None,
     orthonormal: bool = False,
 ) -> Instance:
-    """A student of random unit teachers; `tilted` inputs have a random covariance; `orthonormal` teachers half of the time."""
+    """A student of random unit teachers; `tilted` inputs have a random covariance; `orthonormal` teachers half of the
+    time."""
     import understudy as us
 
     v = rng.normal(size=(teachers, dim))

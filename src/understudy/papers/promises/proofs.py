@@ -128,7 +128,8 @@ def _accepted(proof: Any) -> bool:
 
 
 def _lower(n: int, k: int, seeds: int) -> str:
-    """Which has the strictly lower loss, by proof: the copy-average point or the best n perturbed copies that seeds find."""
+    """Which has the strictly lower loss, by proof: the copy-average point or the best n perturbed copies that seeds
+    find."""
     import understudy as us
     from understudy.proofs import compare
 
@@ -181,8 +182,10 @@ CLAIM = Claim(
     id="proofs",
     where="us.certify(proof=True)",
     statement=(
-        "Natures and orders that our findings rest on are theorems: tight balance is a strict minimum from ρ = 6 on; the copy-average point "
-        "turns from a minimum into a saddle at n = 6, 12, 20 for k = n + 1, 2, 3; it lies below perturbed copies at (4, 5) and above them at "
+        "Natures and orders that our findings rest on are theorems: tight balance is a strict minimum from ρ = 6 on; "
+        "the copy-average point "
+        "turns from a minimum into a saddle at n = 6, 12, 20 for k = n + 1, 2, 3; it lies below perturbed copies at "
+        "(4, 5) and above them at "
         "(5, 6); the four softplus minima are minima; one ReLU neuron has a critical point opposite to its teachers; "
         "all seeds of the default "
         "case are one strict minimum."

@@ -28,9 +28,9 @@ def find_critical(
 ) -> tuple[Float[Array, "s P"], Float[Array, " s"]]:
     """Critical points from these starts, and their gradient norms.
 
-    Levenberg-Marquardt on ‖∇L‖², which is attracted by saddles as by minima: the step is -H(H² + τ²)⁻¹g, τ falls with every
-    step that lowers the gradient's norm. `downhill`: -(|H| + τ)⁻¹g, for steps that lower the loss. τ is kept above 1e-12 ‖H‖, so
-    that zero modes stay where they are; with few iterations, to polish, it begins there.
+    Levenberg-Marquardt on ‖∇L‖², which is attracted by saddles as by minima: the step is -H(H² + τ²)⁻¹g, τ falls with
+    every step that lowers the gradient's norm. `downhill`: -(|H| + τ)⁻¹g, for steps that lower the loss. τ is kept
+    above 1e-12 ‖H‖, so that zero modes stay where they are; with few iterations, to polish, it begins there.
     """
 
     def one(start: Array) -> tuple[Array, Array]:
@@ -75,8 +75,8 @@ def dead_neuron(
 ) -> Any | None:
     """A network with one more neuron of zero outgoing weight, at an incoming vector where that weight feels no force.
 
-    `with_new(w)` is the network with the neuron at w, `slope_at` the place of its outgoing weight in the flat vector. On a
-    segment between two random vectors the force changes sign, or None is returned.
+    `with_new(w)` is the network with the neuron at w, `slope_at` the place of its outgoing weight in the flat vector.
+    On a segment between two random vectors the force changes sign, or None is returned.
     """
     ends = rng.normal(size=(2, dim))
     shares = np.linspace(0.0, 1.0, 9)

@@ -1,4 +1,5 @@
-"""What a critical point is, by another route: a dense spectrum of a plainly written loss, and descent beside the point."""
+"""What a critical point is, by another route: a dense spectrum of a plainly written loss, and descent beside the
+point."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +15,16 @@ from jaxtyping import Array, Float
 Loss = Callable[[Array], Array]
 
 ZERO, CLEAR = 1e-13, 1e-7
-"""An eigenvalue is zero below the first and another number above the second, beside the largest; between them is the gap."""
+"""An eigenvalue is zero below the first and another number above the second, beside the largest; between them is the
+gap."""
 
 NEAR = 100.0
-"""λ² beside the gradient's norm from which on Newton's method contracts along that eigenvector, for third derivatives of
-about ten: a smaller eigenvalue may be nothing but the distance to a degenerate critical point."""
+"""λ² beside the gradient's norm from which on Newton's method contracts along that eigenvector, for third derivatives
+of about ten: a smaller eigenvalue may be nothing but the distance to a degenerate critical point."""
 
 FAINT = 0.01
-"""Share of an eigenvalue that a weight may be which makes it: curvature is a weight times a force, which may be large."""
+"""Share of an eigenvalue that a weight may be which makes it: curvature is a weight times a force, which may be
+large."""
 
 RADII = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 STARTS = 24
@@ -34,8 +37,8 @@ Kind = Literal["minimum", "strict saddle", "non-strict saddle", "saddle", "uncle
 class Reference:
     """The kind, the inertia (negative, zero, positive) and the eigenvalues behind it.
 
-    `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero; a saddle with a negative one there
-    is just called a saddle. `falls`: of the loss within each radius, where descent had to decide.
+    `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero; a saddle with a negative one
+    there is just called a saddle. `falls`: of the loss within each radius, where descent had to decide.
     """
 
     kind: Kind
@@ -63,7 +66,8 @@ def judge(
 ) -> Reference:
     """The kind of a critical point with these derivatives.
 
-    `radial` zero modes belong to the way the loss is written; falls of an `analytic` one are known by its gradients, too.
+    `radial` zero modes belong to the way the loss is written; falls of an `analytic` one are known by its gradients,
+    too.
     """
     values, vectors = scipy.linalg.eigh((hessian + hessian.T) / 2, driver="ev")  # "evr" can fail where many are equal
     largest = max(float(np.abs(values).max()), 1e-2)  # rounding of losses of order one is not smaller
@@ -78,7 +82,8 @@ def judge(
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
     if not unclear and kind == "non-strict saddle" and _least_weight(point, FAINT * CLEAR * largest) < RADII[-1]:
-        kind = "unclear"  # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
+        # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
+        kind = "unclear"
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
     return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
@@ -93,8 +98,9 @@ def _least_weight(point: np.ndarray, nothing: float) -> float:
 def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
     """What is left of a kind, told by falls, with these eigenvalues in the gap.
 
-    With positive ones it may be a minimum whose basin is as narrow as they are small, and whose zero modes, a little aside, are
-    much smaller numbers of either sign; with negative ones a saddle beside which the loss falls by less than rounding.
+    With positive ones it may be a minimum whose basin is as narrow as they are small, and whose zero modes, a little
+    aside, are much smaller numbers of either sign; with negative ones a saddle beside which the loss falls by less than
+    rounding.
     """
     if kind == "minimum":
         return "unclear" if np.any(gap < 0) else "minimum"
@@ -105,8 +111,8 @@ def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
     """The kind, from how far the loss falls within balls of radius `RADII`.
 
     Beside a saddle it falls within all of them, like a power of the radius, until the fall is below rounding. Beside a
-    minimum there may be a way down at some distance (where a flat set ends), but none within the smaller balls although a
-    power would show there. Falls that all are below what rounding may be and still go like a power tell nothing.
+    minimum there may be a way down at some distance (where a flat set ends), but none within the smaller balls although
+    a power would show there. Falls that all are below what rounding may be and still go like a power tell nothing.
 
     >>> radii, noise = np.array(RADII), np.full(len(RADII), 1e-13)
     >>> told(radii**3, noise), told(np.maximum(radii - 0.02, 0.0), noise)
@@ -120,7 +126,8 @@ def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
         return "unclear" if _is_power(falls[-3:], logs[-3:]) else "minimum"
     powers = np.diff(np.log(falls[:count])) / np.diff(logs[:count])
     power = float(powers[-1]) if count > 1 else 8.0
-    # What does not shrink with the ball is the distance to the critical point; what shrinks faster and faster is about to end.
+    # What does not shrink with the ball is the distance to the critical point; what shrinks faster and faster is about
+    # to end.
     steady = count > 2 and 1.5 < power <= powers[-2] + 1
     if count == len(falls):
         return "non-strict saddle" if steady else "unclear"
@@ -148,8 +155,8 @@ def _falls(
     """How far the loss falls within balls of each radius, and below what that is rounding.
 
     Starts are along eigenvectors with the least eigenvalues, both ways, in the null space, and anywhere. A fall is a
-    difference of two losses, known to 1e-13, or of an analytic loss -∫(∇L(θ + tδ) - ∇L(θ))·δ dt, known to 1e-14 |δ| beside
-    what is left of the gradient at the point.
+    difference of two losses, known to 1e-13, or of an analytic loss -∫(∇L(θ + tδ) - ∇L(θ))·δ dt, known to 1e-14 |δ|
+    beside what is left of the gradient at the point.
     """
     ways = rng.normal(size=(STARTS, len(point)))
     ways[::2] = (ways[::2] @ vectors * zero) @ vectors.T
@@ -183,10 +190,11 @@ def _descend(
     radii: Float[Array, " r"],
     noise: Float[Array, ""],
 ) -> tuple[Float[Array, "r s"], Float[Array, "r s"]]:
-    """How far the loss falls on the way down from each start, inside each ball: by losses, and by gradients at both ends.
+    """How far the loss falls on the way down from each start, inside each ball: by losses, and by gradients at both
+    ends.
 
-    Newton's step with |H| off the null space; in it steps along the gradient, half of the radius long at first and a tenth
-    shorter each time.
+    Newton's step with |H| off the null space; in it steps along the gradient, half of the radius long at first and a
+    tenth shorter each time.
     """
     slope = jax.value_and_grad(loss)
     base = loss(point)

@@ -21,7 +21,8 @@ def sphere(rng: np.random.Generator, *, width: int, teachers: int, dim: int, deg
     written = plain.PlainSphere(jnp.asarray(v), 1.0 if loss == "squared" else 0.0, degree)
 
     def unit(point: np.ndarray) -> np.ndarray:
-        """Rows of norm 1, and orthogonal to the teachers where they nearly are: descent ends beside these degenerate points."""
+        """Rows of norm 1, and orthogonal to the teachers where they nearly are: descent ends beside these degenerate
+        points."""
         rows = point.reshape(width, dim)
         for _ in range(2):
             beside = (np.abs(rows @ v.T).max(axis=1, keepdims=True) < 1e-5) & (teachers < dim)

@@ -85,7 +85,8 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             equal("tight balance is a minimum for every ρ ≥ 6", len(higher), _minima(classes, higher)),
         ],
         measured={
-            c: f"{e['count']} points, {'/'.join(sorted(e['kinds']))}, (+, 0, -) = {sorted(e['signatures'])}, loss {e['loss']:.6g}"
+            c: f"{e['count']} points, {'/'.join(sorted(e['kinds']))}, (+, 0, -) = {sorted(e['signatures'])}, loss "
+            f"{e['loss']:.6g}"
             for c, e in four.items()
         },
         data={
