@@ -134,6 +134,7 @@ def test_data_in_any_form_give_the_same():
         dataset,
         torch.utils.data.DataLoader(dataset, 20),
         [(x[:30], y[:30]), (x[30:], y[30:])],
+        [{"label": y[:30], "image": x[:30]}, {"label": y[30:], "image": x[30:]}],
     ]
     found = [ut.compress(model, form, keep=0.5).report.layers[0].kept for form in forms]
     assert len(set(found)) == 1
@@ -204,6 +205,7 @@ def test_a_constructor_makes_fresh_networks_of_the_new_widths():
         ({"keep": 0.5, "select": "svd"}, "select is one of elimination, qr; received 'svd'"),
         ({"keep": 0.5, "data": []}, "no inputs"),
         ({"keep": 0.5, "data": 3}, "received int"),
+        ({"keep": 0.5, "data": [{"sensor": torch.ones(5, 4)}]}, "with the entries sensor. Call the inputs 'inputs'"),
         ({"keep": 0.5, "data": torch.full((3, 4), torch.nan)}, "not finite"),
         ({"keep": 0.5, "data": torch.ones(5, 3)}, "fails on an example input of shape \\(3, 3\\)"),
         ({"keep": 0.5, "data": (torch.ones(5, 4), torch.ones(4))}, "5 inputs and 4 labels"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,19 +41,24 @@ def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
     return torch.device("cpu"), torch.float32
 
 
+def is_finite(x: torch.Tensor) -> bool:
+    """Whether no number is NaN or infinite. The sum is looked at first: a tenth of the time, but it may overflow."""
+    return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())
+
+
 def stream(data: Any, model: nn.Module) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
     """Pairs of a batch of inputs and its labels (or None), ready for the model."""
     device, dtype = home(model)
     empty = True
     for item in _items(data):
-        pair = list(item) if isinstance(item, tuple | list) else [item]
+        pair = _by_name(item) if isinstance(item, Mapping) else list(item) if isinstance(item, tuple | list) else [item]
         if not pair:
             continue
         x = torch.as_tensor(pair[0])
         if not len(x):
             continue
         x = x.to(device=device, dtype=dtype) if x.is_floating_point() else x.to(device)
-        if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+        if x.is_floating_point() and not is_finite(x):
             raise ValueError("data: some inputs are not finite (NaN or infinity). Remove them first.")
         y = torch.as_tensor(pair[1]).to(device) if len(pair) > 1 else None
         empty = False
@@ -102,6 +107,22 @@ def _items(data: Any) -> Iterable[Any]:
         "data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received "
         f"{type(data).__name__}."
     )
+
+
+INPUTS = ("inputs", "input", "x", "images", "image", "pixel_values", "features", "data")
+LABELS = ("labels", "label", "y", "targets", "target")
+
+
+def _by_name(item: Mapping[str, Any]) -> list[Any]:
+    """Inputs, and labels if there are any, of a batch that is a dictionary."""
+    found = next((item[key] for key in INPUTS if key in item), None)
+    if found is None:
+        raise TypeError(
+            f"data: a batch is a dictionary with the entries {', '.join(map(str, item))}. Call the inputs "
+            f"{INPUTS[0]!r} (or {', '.join(INPUTS[1:])}), or give pairs of inputs and labels."
+        )
+    label = next((item[key] for key in LABELS if key in item), None)
+    return [found] if label is None else [found, label]
 
 
 def _float(array: np.ndarray) -> torch.Tensor:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from understudy.torch.batches import is_finite
 from understudy.torch.chains import chain_of
 from understudy.torch.edit import set_tensor
 from understudy.torch.programs import read_program
@@ -99,7 +100,7 @@ def read_state(path: str | Path) -> dict[str, torch.Tensor]:
     for name, tensor in state.items():
         if tensor.is_complex():
             raise BadFileError(f"{file}: {name} is complex; networks are real.")
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not is_finite(tensor):
             raise BadFileError(f"{file}: {name} has values that are not finite (NaN or infinity).")
     return state
 

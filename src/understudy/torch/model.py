@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from understudy.torch.batches import home, stream
+from understudy.torch.batches import home, is_finite, stream
 from understudy.torch.edit import check_spaces, duplicate
 from understudy.torch.graph import Graph
 from understudy.torch.trace import trace
@@ -31,7 +31,7 @@ def check_model(model: Any) -> nn.Module:
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if isinstance(tensor, UNSHAPED):
             raise ValueError(f"model: {name} has no shape yet. Run the model once on an input, then try again.")
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not is_finite(tensor):
             raise ValueError(f"model: {name} has values that are not finite (NaN or infinity). Was training stable?")
     return model
 

@@ -12,19 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from understudy.torch.edit import get_tensor
 from understudy.torch.graph import Call
+from understudy.torch.symmetric import mirror
 
 ROWS_PER_FEATURE = 30
 """Rows (patches) per number read, over which a convolution's moments are taken: more change them by a few per cent."""
-
-MIRROR = 512
-"""Rows of G that are mirrored at a time."""
 
 
 @dataclass
@@ -58,7 +55,7 @@ class Moments:
         return Moments(self.gram, self.cross[:, chosen], self.power[chosen], self.count)
 
     def add(self, rows: torch.Tensor, targets: torch.Tensor) -> None:
-        """Count these rows in. Only one triangle of G is up to date until `mirror`: this halves the work."""
+        """Count these rows in. Only one triangle of G is up to date until `whole`: this halves the work."""
         from scipy.linalg.blas import dsyrk
 
         targets = targets.to("cpu", torch.float64)
@@ -70,13 +67,9 @@ class Moments:
         self.power += (targets**2).sum(0)
         self.count += len(rows)
 
-    def mirror(self) -> Moments:
+    def whole(self) -> Moments:
         """Fill the other triangle of G."""
-        gram = self.gram.numpy()
-        for i in range(0, len(gram), MIRROR):  # blocks, so that no second matrix is needed
-            corner = gram[i : i + MIRROR, i : i + MIRROR]
-            np.copyto(corner, np.tril(corner) + np.tril(corner, -1).T)
-            gram[i : i + MIRROR, i + MIRROR :] = gram[i + MIRROR :, i : i + MIRROR].T
+        mirror(self.gram)
         return self
 
     def scatter(self) -> float:
@@ -204,4 +197,4 @@ def collect(
                 original(batch)
             with watch(current, calls, take_features):
                 current(batch)
-    return {key: moments.mirror() for key, moments in found.items()}
+    return {key: moments.whole() for key, moments in found.items()}

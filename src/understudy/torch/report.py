@@ -21,6 +21,7 @@ from understudy.torch.progress import Progress
 from understudy.torch.rows import pieces_of
 from understudy.torch.select import EXACT
 from understudy.torch.shrink import error_curve
+from understudy.torch.symmetric import exceeds, part_of, pivots_of, unit_sized
 from understudy.torch.table import html_table, text_table
 
 NOISE = 0.01
@@ -223,16 +224,15 @@ def _layer(
     gram_of = moments[reader.weight].gram
     patch = (len(gram_of) - 1) // len(owners)
     places = torch.tensor([int((owners == i).nonzero()[0]) for i in range(space.size)]) * patch + patch // 2
-    gram = gram_of[places][:, places]
+    gram = part_of(gram_of, places)
     alive = (~dead & ~still).numpy()
-    size = gram.diagonal().clamp(min=1e-300).sqrt()
-    cosines = (gram / size[:, None] / size[None, :]).numpy()
+    cosines = unit_sized(gram, gram.diagonal().clamp(min=1e-300).sqrt()).numpy()
     curve = error_curve(graph, space, moments)
     return LayerReport(
         space.path, space.size, tuple(dead.nonzero().flatten().tolist()), tuple(still.nonzero().flatten().tolist()),
         tuple(_copies(model, graph, space)),
         tuple(g for g in groups_of_cosines(cosines, 1 - 5e-11, alive) if len(g) > 1),
-        rank_of(gram), float(gram.trace() ** 2 / gram.square().sum().clamp(min=1e-300)),
+        rank_of(gram), float(gram.trace() ** 2 / (gram.norm() ** 2).clamp(min=1e-300)),
         next(k for k, e in enumerate(curve, start=1) if e <= EXACT * space.size), tuple(curve),
         sensitivity(model, graph.readers(space.index), inputs),
     )  # fmt: skip
@@ -241,15 +241,14 @@ def _layer(
 def rank_of(gram: torch.Tensor) -> int:
     """Directions that carry more than 1e-6 of the largest singular value of the activations.
 
-    Above EIGENVALUES neurons the pivots of a Cholesky factorisation stand for the eigenvalues: a tenth of the time, and
-    equal unless eigenvalues lie near the limit.
+    Above EIGENVALUES neurons Cholesky factorisations stand for the eigenvalues, a tenth of the time: one that shows that
+    all are above the limit, or one with pivots, which counts the same unless eigenvalues lie near the limit.
     """
     if len(gram) <= EIGENVALUES:
         values = torch.linalg.eigvalsh(gram)
         return int((values > 1e-12 * values.max()).sum()) if float(values.max()) > 0 else 0
-    from scipy.linalg.lapack import dpstrf
-
-    return int(dpstrf(gram.numpy(), tol=1e-12 * float(gram.norm()))[2])
+    least = 1e-12 * float(gram.norm())
+    return len(gram) if exceeds(gram, least) else pivots_of(gram, least)[1]
 
 
 def _copies(model: nn.Module, graph: Graph, space: Space) -> list[tuple[int, ...]]:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import torch
 
+from understudy.torch.symmetric import exceeds, inverse_of, part_of, pivots_of, unit_sized
+
 RIDGE = 1e-3
 """Ridge of the elimination, for features of unit size: small samples would otherwise decide by noise."""
 
@@ -49,7 +51,7 @@ def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, s
     """Scale features to unit size and shorten C to as many columns as it has rank at most."""
     size = gram.diagonal().sqrt()
     size = torch.where(size > 1e-12 * size.max().clamp(min=1e-300), size, torch.inf)
-    gram = gram / size[:, None] / size[None, :]
+    gram = unit_sized(gram, size)
     cross = cross / size[:, None]
     if cross.shape[1] > cross.shape[0]:
         cross = torch.linalg.qr(cross.T, mode="r")[1].T  # the same inner products of rows
@@ -100,8 +102,6 @@ def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
     The activations are those that the readers see, without what the constant explains. For convolutions all places of
     a patch count. What the readers compute from the neurons plays no role, unlike in `eliminate`.
     """
-    from scipy.linalg.lapack import dpstrf
-
     total = torch.zeros(neurons, neurons, dtype=torch.float64)
     for reader in readers:
         gram = reader.gram * reader.sizes[:, None] * reader.sizes[None, :]
@@ -119,8 +119,7 @@ def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
         for place in range(int(counts.max())):
             chosen = places == place
             total[names[chosen][:, None], names[chosen][None, :]] += part[chosen][:, chosen]
-    _, pivots, _, _ = dpstrf(total.numpy(), tol=0.0)
-    return sorted(int(i) - 1 for i in pivots[:width])
+    return sorted(pivots_of(total, 0.0)[0][:width].tolist())
 
 
 def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: int) -> list[int]:
@@ -142,12 +141,12 @@ def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: i
 
 def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
     """Neurons whose features are combinations of others for every reader, by a Cholesky factorisation with pivots."""
-    from scipy.linalg.lapack import dpstrf
-
     gone = torch.ones(neurons, dtype=torch.bool)
     for reader in readers:
-        _, pivots, rank, _ = dpstrf(reader.gram.numpy(), tol=EXACT_RIDGE)
-        needed = reader.owners[torch.from_numpy(pivots[:rank].astype(int) - 1)]
+        if exceeds(reader.gram, EXACT_RIDGE):
+            return []
+        pivots, rank = pivots_of(reader.gram, EXACT_RIDGE)
+        needed = reader.owners[pivots[:rank]]
         gone[needed[needed >= 0]] = False
     return torch.nonzero(gone).flatten().tolist()
 
@@ -159,9 +158,9 @@ class _State:
         self.neurons, self.scale = neurons, reader.scale
         kept = torch.nonzero((reader.owners < 0) | alive[reader.owners]).flatten()
         self.owners = reader.owners[kept]
-        gram = reader.gram[kept][:, kept]
+        gram = part_of(reader.gram, kept)
         gram.diagonal().add_(ridge)
-        self.inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
+        self.inverse = inverse_of(gram)
         self.weights = self.inverse @ reader.cross[kept]
 
     @property
@@ -204,10 +203,10 @@ class _State:
         gone = torch.nonzero(torch.isin(self.owners, torch.tensor(leaving))).flatten()
         if not len(gone):
             return
-        tall = self.inverse[:, gone].clone()
-        solved = torch.linalg.solve(tall[gone], torch.cat([tall.T, self.weights[gone]], dim=1))
-        self.inverse.addmm_(tall, solved[:, : len(tall)], alpha=-1)
-        self.weights.addmm_(tall, solved[:, len(tall) :], alpha=-1)
+        wide = self.inverse[gone]  # rows, which are read faster than columns: P is symmetric
+        solved = torch.linalg.solve(wide[:, gone], torch.cat([wide, self.weights[gone]], dim=1))
+        self.inverse.addmm_(wide.T, solved[:, : self.size], alpha=-1)
+        self.weights.addmm_(wide.T, solved[:, self.size :], alpha=-1)
         self.owners = self.owners.clone()
         self.owners[gone] = LEFT
         if int((self.owners == LEFT).sum()) * 4 > self.size:
