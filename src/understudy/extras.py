@@ -1,7 +1,7 @@
-"""Optional parts of the package: which extra brings which library, and a clear message where one is missing.
+"""Optional parts of the package: which extra installs which library, and a clear message if one is missing.
 
-The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. What stores, draws, trains or serves is asked
-for by `need` where it begins, so that nothing is computed first and lost afterwards.
+The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. Code that stores, draws, trains or serves calls
+`need` before it computes anything, so that no result is lost for want of a library.
 """
 
 from importlib.util import find_spec
@@ -16,13 +16,13 @@ MODULES = {
     "torch": ("torch",),
     "lab": ("starlette", "uvicorn", "websockets"),
 }
-"""Extra → the modules that it brings, the extra's own first."""
+"""The modules that each extra installs, its main module first."""
 
 
 def need(*extras: str) -> None:
     """Raise `ModuleNotFoundError`, with the command that installs them, if a module of these extras is missing.
 
-    **Arguments:**
+    **Arguments**
 
     - `extras`: names of extras, such as `"plots"`.
 

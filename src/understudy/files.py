@@ -1,4 +1,4 @@
-"""Files that several processes write: whole or not at all, one writer at a time, named by what they hold.
+"""Files that several processes write: atomic writes, locks, content hashes and canonical JSON.
 
 Everything here works with Python's standard library alone, so that listing results needs no array library.
 """
@@ -139,7 +139,8 @@ def write_json(path: str | os.PathLike[str], content: Any) -> Path:
 
 
 def temporary_name(path: Path) -> Path:
-    """Return a hidden name beside `path` that no other process uses; `remove_stale` deletes it if it is left behind."""
+    """Return a hidden name next to `path` that no other process uses; `remove_stale` deletes it if it is left
+    behind."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
 
 
@@ -173,7 +174,7 @@ def check_regular(path: str | os.PathLike[str]) -> Path:
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let one process at a time read, change and write `path` (a file or a directory).
 
-    The lock is a file `.<name>.lock` beside `path`, which is deleted at the end. Where the system or the file system
+    The lock is a file `.<name>.lock` next to `path`, which is deleted at the end. Where the system or the file system
     has no `flock`, creating a file `.<name>.held` is the lock; one that is older than ten minutes is taken over.
     """
     lock = Path(os.path.abspath(path))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -45,17 +45,10 @@ class DataFit(FlowFit):
 
     student: int | None = None
     layers: tuple[int, ...] | None = None
-    activation: str = "erf"
+    _: KW_ONLY
     bias: str | None = None
     cost: str = "squared"
     penalty: float | None = None
-    init: str | None = None
-    init_std: float | None = None
-    tolerance: float = 1e-6
-    max_time: float | None = None
-    times: tuple[float, ...] | None = None
-    begin: str | None = None
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._set(arrays=self._checked_arrays(), activation=name_of_activation(self.activation))

@@ -1,4 +1,4 @@
-"""Estimate what a request needs before it is begun, and refuse requests that cannot work."""
+"""Estimate the memory that a request needs before it starts, and refuse requests that cannot work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEEPEST = 1e4
 
 
 class TooMuchError(ValueError):
-    """This machine cannot compute the request. The message says what it needs and what there is."""
+    """This machine cannot compute the request. The message states the memory needed and available."""
 
 
 def available_memory() -> float:

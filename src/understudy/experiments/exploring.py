@@ -1,4 +1,4 @@
-"""An exploration in words: searches are rows of a store, so that an exploration that was interrupted continues."""
+"""The description of an exploration. Searches are rows of a store, so an interrupted exploration continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_FLOWS = ("kind", "init", "init_std", "tolerance", "max_time", "times", "begi
 
 @dataclass(frozen=True)
 class Explore:
-    """What is explored, and with which searches.
+    """The task to explore, and the searches.
 
     - `case`: a `Fit`, of which only the task counts.
     - `seed`: which searches; `init_std`: the standard deviation of their starts.
@@ -99,7 +99,7 @@ def collect_graph(
 ) -> Graph:
     """The graph of an exploration. Searches that `store` holds are reused; the others are stored as they end.
 
-    The finished graph is stored too, and is read if all was done before.
+    The finished graph is stored too. If it is already stored, it is read.
     """
     task = description.task()
     check(task, starts, description.seed, description.init_std)
@@ -116,7 +116,7 @@ def collect_graph(
 
 
 class _Collector:
-    """Runs searches in a thread, keeps their ends, and tells how far it is."""
+    """Runs searches in a thread, keeps their ends, and reports progress."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _Collector:
             self.keep(waiting, last=True)
 
     def keep(self, waiting: dict[int, End], last: bool = False) -> None:
-        """Store the ends that wait."""
+        """Store the ends that are not stored yet."""
         if self.keeper is not None:
             if waiting:
                 self.keeper.put(self.description.to_rows(waiting))

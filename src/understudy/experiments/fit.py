@@ -1,7 +1,7 @@
 """The description of a fit to a teacher: which students learn from which teacher, and from which starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -33,17 +33,17 @@ class Fit(FlowFit):
     **Arguments**
 
     - `teacher`: number k of teacher neurons, orthonormal with outgoing weights 1; `student`: number n of students;
-      `dim`: input dimension d, k + 1 unless given; `activation`: its name.
+      `dim`: input dimension d (default: k + 1); `activation`: its name.
     - `outgoing`: `"trained"` or `"fixed"` (all 1: a soft committee machine). `sphere`: unit-norm students and teachers.
     - `outputs`: number m of outputs. Orthonormal teacher j then writes to output j mod m. Default: one output.
     - `bias`: `"trained"` gives every student a bias and the output an offset. `student_activation`: if it is not the
       teacher's.
-    - `init`: `"gaussian"` with standard deviation `init_std`, or `"glorot"`, which has standard deviations of its own.
+    - `init`: `"gaussian"` with standard deviation `init_std`, or `"glorot"`, which sets its own standard deviations.
       On the sphere starts are uniform.
-    - `tolerance`: relative and absolute tolerance of the flow; `max_time`: where it ends at the latest; `times`: when
-      parameters are kept, log-spaced unless given.
+    - `tolerance`: relative and absolute tolerance of the flow; `max_time`: the latest flow time; `times`: the
+      times at which parameters are kept (default: log-spaced).
     - `proof`: whether to try to prove what each end point is; see `understudy.proofs`.
-    - `begin`: the hash of the runs this one continues, whose ends are its starts.
+    - `begin`: the hash of the runs that this fit continues. Their ends are its starts.
     - `arrays`: a teacher of your own as `teacher_incoming` (k, d) and `teacher_outgoing` (k,) or (k, m), and if it has
       them `teacher_bias` (k,) and `teacher_offset`; `mean` (d,) and `covariance` (d, d) of the inputs.
 
@@ -54,21 +54,13 @@ class Fit(FlowFit):
 
     teacher: int = 8
     student: int = 4
-    activation: str = "erf"
+    _: KW_ONLY
     dim: int | None = None
     outgoing: str | None = None
     sphere: bool = False
-    init: str | None = None
-    init_std: float | None = None
-    tolerance: float = 1e-6
-    max_time: float | None = None
-    times: tuple[float, ...] | None = None
-    begin: str | None = None
     bias: str | None = None
     student_activation: str | None = None
     outputs: int | None = None
-    proof: bool = False
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._set(arrays=self._checked_arrays())

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitOutcome:
-    """What became of the seeds of a fit.
+    """The outcome of the seeds of a fit.
 
     - `runs`: those that are done, in the order asked for; `reused` of them were stored before.
     - `unfinished`: seeds for which there was no time; `failed`: seeds that could not be computed.
-    - `unsaved`: why runs could not be stored, if so.
+    - `unsaved`: the reason if runs could not be stored, else None.
     - `abandoned`: whether a thread is still computing, because a compilation did not end in time.
     """
 
@@ -54,8 +54,8 @@ def collect_fit(
 
     **Arguments**
 
-    - `place`: a cluster; on this machine unless given. `jobs`: number of processes here, see `understudy.fit`.
-    - `limit`: seconds after which runs under way are given up; what is finished is kept.
+    - `place`: a cluster. Default: this machine. `jobs`: number of processes here, see `understudy.fit`.
+    - `limit`: seconds after which running seeds are abandoned. Finished runs are kept.
     - `starts`: parameters by seed, for a fit that continues another.
 
     KeyboardInterrupt is raised again after finished runs have been stored.
@@ -140,7 +140,7 @@ class _LocalCollector:
             self.keep(last=True)
 
     def keep(self, last: bool = False) -> None:
-        """Store the runs that wait. If that fails they go on waiting, and stay in memory."""
+        """Store the waiting runs. If that fails, they stay in memory and wait for the next call."""
         if self.keeper is None:
             return
         try:

@@ -1,9 +1,9 @@
-"""What every description of a fit shares: how the flow is followed, how runs are computed and become rows."""
+"""Shared by all descriptions of fits: how the flow is followed, and how runs are computed and become rows."""
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.tasks.task import Task
 
 INIT_STD = 0.1
-"""Standard deviation of the initial weights unless given."""
+"""Default standard deviation of the initial weights."""
 
 
 def name_of_activation(text: str) -> str:
@@ -31,26 +31,26 @@ def name_of_activation(text: str) -> str:
     return found.name if is_own(found) else text
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FlowFit:
     """A frozen description of gradient flows that all have the same task and differ in their seed.
 
-    A subclass is a dataclass with the fields `init`, `init_std`, `tolerance`, `max_time`, `times`, `begin` and
-    `arrays`, and defines `task`, `headline`, `sizes` and `advice`.
+    A subclass is a frozen dataclass that defines `task`, `headline`, `sizes` and `advice`.
     """
 
     kind: ClassVar[str] = "fit"
     needed: ClassVar[frozenset[str]] = NEEDED
     most_together: ClassVar[int] = 100
 
-    activation: str
-    init: str | None
-    init_std: float | None
-    tolerance: float
-    max_time: float | None
-    times: tuple[float, ...] | None
-    begin: str | None
-    arrays: Mapping[str, np.ndarray]
+    activation: str = "erf"
+    init: str | None = None
+    init_std: float | None = None
+    tolerance: float = 1e-6
+    max_time: float | None = None
+    times: tuple[float, ...] | None = None
+    begin: str | None = None
     proof: bool = False
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def task(self) -> "Task":
         """The task that is described."""
@@ -65,7 +65,7 @@ class FlowFit:
         raise NotImplementedError
 
     def advice(self, seeds: int) -> dict[str, float]:
-        """How many numbers a fit of `seeds` seeds keeps at least, under what to do if they are too many."""
+        """The numbers that a fit keeps in memory, grouped by the advice that would reduce them."""
         raise NotImplementedError
 
     def _set(self, **values: Any) -> None:
@@ -102,7 +102,7 @@ class FlowFit:
     def configuration(self) -> dict[str, Any]:
         """The description in JSON types. Unused fields are left out, so that new fields do not change keys."""
         told: dict[str, Any] = {"kind": self.kind}
-        for f in fields(self):  # type: ignore[arg-type]
+        for f in fields(self):
             value = getattr(self, f.name)
             if f.name != "arrays" and value is not None and value is not False:
                 told[f.name] = list(value) if isinstance(value, tuple) else value
@@ -111,9 +111,13 @@ class FlowFit:
     @classmethod
     def of(cls, configuration: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> Self:
         """The description with this configuration; `arrays` are those that it names."""
-        known = {f.name for f in fields(cls)} - {"arrays"}  # type: ignore[arg-type]
-        told = {n: tuple(v) if isinstance(v, list) else v for n, v in configuration.items() if n in known}
-        made = cls(**told, arrays=arrays or {})  # type: ignore[call-arg]
+        known = {f.name for f in fields(cls)} - {"arrays"}
+        told: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in configuration.items()
+            if name in known
+        }
+        made = cls(**told, arrays=arrays or {})
         if made.configuration() != dict(configuration):
             raise ValueError(f"This version cannot read the description of this fit: {dict(configuration)}.")
         return made
@@ -138,7 +142,7 @@ class FlowFit:
         return {"init": self.init, "init_std": INIT_STD if self.init_std is None else self.init_std}
 
     def finish(self, run: Run) -> Run:
-        """A finished run, with what only this description knows of it."""
+        """A finished run, with additions that only this description can make."""
         return run
 
     def follow(

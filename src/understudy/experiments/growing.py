@@ -70,7 +70,7 @@ _NUMBERS = ("student", "layer", "mu", "push")
 def collect_stages(
     description: Grow, place: Place | None = None, watch: Callable[[Stage], None] | None = None
 ) -> list[dict[str, Any]]:
-    """The stages of a growth, computed here or on one worker of a cluster (where there is nothing to watch)."""
+    """The stages of a growth, computed here, or on one worker of a cluster (where `watch` is not called)."""
     if place is None:
         return description.stages(watch)
     with clusters.connect(place.cluster, place.scheduler_file, place.workers or 1) as client:

@@ -1,4 +1,4 @@
-"""`understudy.open`: stored results as objects again, with the task that they describe."""
+"""`understudy.open`: read stored results as objects, with the task that they describe."""
 
 from __future__ import annotations
 

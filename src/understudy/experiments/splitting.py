@@ -19,7 +19,7 @@ from understudy.tasks import Population, on_grid
 from understudy.tasks.task import Task
 
 STARTS = 8
-"""Starts among which the best minimum is chosen, unless a seed is given."""
+"""Number of starts among which the best minimum is chosen. With a given seed there is one."""
 
 AXIS = np.linspace(-1.0, 0.5, 61)
 """Shares μ at which spectra are computed for the figure."""
@@ -72,10 +72,10 @@ def split_report(
     **Arguments**
 
     - `task`, `parameters`: any point whose neurons can be split; `layer`: the hidden layer of a deeper network.
-    - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both senses, and
+    - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both directions, and
       follow the flow.
     - `axis`: the shares at which spectra are computed for the figure. Default: `AXIS`, or `INSIDE` with a penalty.
-    - `watch`: called with what is going on, in words.
+    - `watch`: called with a description of the present step.
 
     Returns `json`, the point and a row per neuron in JSON types, and `lines`, the spectra along the line of splits for
     the figure. Bounds that do not exist (several outputs, a penalty) are None.

@@ -1,4 +1,4 @@
-"""How many processes work at the same time, unless somebody says otherwise."""
+"""The number of processes that work at the same time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_jobs(jobs: int) -> int:
 
 @contextmanager
 def use_jobs(jobs: int | None) -> Iterator[None]:
-    """Within this context, everything that is not told otherwise uses `jobs` processes. None changes nothing."""
+    """Within this context, `jobs` is the default number of processes. None changes nothing."""
     if jobs is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""One helper process: started by this module, run by this module, and gone when its parent is.
+"""One helper process. This module starts it and is what it runs. It ends when its parent ends.
 
 Helpers are started with `python -c` rather than by `multiprocessing`, which would import the user's script again: a
 script without `if __name__ == "__main__":` would then start itself. Messages are pickled, with a length in front.
@@ -20,7 +20,7 @@ from typing import IO, Any
 from understudy.processes.cores import JOBS
 
 _IDLE_SECONDS = 120.0
-"""A helper that has nothing to do for so long ends."""
+"""A helper ends after this many idle seconds."""
 
 _ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", JOBS)}
 _START = "from understudy.processes.helper import work; work()"

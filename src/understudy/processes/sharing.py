@@ -15,10 +15,10 @@ from understudy.processes.helper import Helper, HelperDiedError
 Item = TypeVar("Item")
 
 TRIES = 3
-"""How often an item is begun. A helper that dies (out of memory, for instance) takes its item with it."""
+"""How often an item is started. If a helper dies (for example, out of memory), its item must be started again."""
 
 _idle: list[Helper] = []
-"""Helpers that wait for work: what they have compiled is of use to the next call."""
+"""Idle helpers, kept because the next call can use what they have compiled."""
 _lock = threading.Lock()
 
 
@@ -39,8 +39,8 @@ def share(
     - `function`: a generator function; it and the items are sent to up to `helpers` other processes. If they cannot be
       pickled, or helpers cannot start, this process does everything. `here`: the function to use in this process.
     - `take_part`: whether this process computes items, too. Values of helpers are then passed on between its own.
-    - `worthwhile(values so far, items not begun, seconds since the first value or since the start)`: asked now and then
-      until it says that helpers are worth their start.
+    - `worthwhile(values so far, items not begun, seconds since the first value or since the start)`: asked repeatedly
+      until it returns True: helpers are then started.
     - `tick`: called several times per second while this process only waits.
 
     An item whose helper dies is begun again, so that values may come twice. An exception of `function` ends everything
@@ -120,7 +120,7 @@ class _Work:
                 yield position, value
 
     def start(self, helpers: int) -> None:
-        """Let so many helpers take items."""
+        """Let this many helpers take items."""
         self.helping = True
         try:
             self._pickled(*self.items[:1])
@@ -195,7 +195,7 @@ class _Work:
             if self.tries[position] < TRIES:
                 self.waiting.append(position)
                 return True
-        reason = f"{self.tries[position]} helper processes died ({error}), perhaps for want of memory. Use jobs=1."
+        reason = f"{self.tries[position]} helper processes died ({error}), perhaps because memory ran out. Use jobs=1."
         self._outcomes.put(("error", position, RuntimeError(reason)))
         return False
 

@@ -20,7 +20,7 @@ import numpy as np
 from understudy.activations import Activation, PiecewiseLinear
 
 MOST_INPUTS = 9
-"""3⁹ = 19 683 eigenproblems of at most 9 × 9: a third of a second a call."""
+"""3⁹ = 19 683 eigenproblems of at most 9 × 9: a third of a second per call."""
 
 
 @dataclass(frozen=True)

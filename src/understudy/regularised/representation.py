@@ -35,8 +35,8 @@ RANK = 1e-10
 1e-12, and a direction with a smaller share could only be used by weights 10¹⁰ times larger than the others."""
 
 RIDGE = 3e-4
-"""The first ridge of direct optimisation, as a share of the mean of K^σ_0's diagonal. At 1e-2 the minima are others:
-representations leave 𝒵 so far that the best of them come back to minima that are not the best ones."""
+"""The first ridge of direct optimisation, as a share of the mean of K^σ_0's diagonal. At 1e-2 other
+minima are found: representations leave 𝒵 so far that the best of them return to minima that are not the best."""
 
 Layers = tuple[np.ndarray, ...]
 

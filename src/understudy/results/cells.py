@@ -39,7 +39,7 @@ class Cells(Sequence[Runs]):
         return iter(self._cells)
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Every cell in a few plain numbers; see `summarise_cell`."""
+        """A summary of every cell; see `summarise_cell`."""
         return [summarise_cell(cell) for cell in self._cells]
 
     def _table(self) -> list[list[str]]:

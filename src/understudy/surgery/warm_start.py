@@ -12,7 +12,7 @@ from understudy.theory.copy_average import copy_average
 from understudy.theory.one_neuron import NoCriticalPointError
 
 LOW_COMPRESSION = 0.75
-"""γ3 of Simsek et al. 2023: for more students than this times the teachers, copies end in the better minimum."""
+"""γ3 of Simsek et al. 2023: copies lead to the better minimum if students / teachers is larger than this."""
 
 
 def warm_start(
@@ -22,7 +22,7 @@ def warm_start(
 
     **Arguments**
 
-    - `task`: its students are fewer (n) than the neurons of the wider network (k).
+    - `task`: a task with fewer students (n) than the wider network has neurons (k).
     - `kind`: `"copy"`: copies of the n neurons whose absence would cost most; `"copy-average"`: n-1 copies, and one
       neuron that averages the rest; `"auto"`: `"copy"` if n > 0.75 k, otherwise `"copy-average"`.
     - `teacher`: the wider network. `Population` and `Sphere` tasks have their own. An `Empirical` task takes a

@@ -1,4 +1,4 @@
-"""Deep ReLU students under SGD: an experiment in words, and the runs of its seeds."""
+"""Deep ReLU students trained by SGD: the description of an experiment, and the runs of its seeds."""
 
 from understudy.experiments.aligning.clusters import collect_on_cluster
 from understudy.experiments.aligning.experiment import Experiment, Problem, draw, schedule
