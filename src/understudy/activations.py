@@ -183,8 +183,7 @@ def _check_traceable(function: Callable[[Array], Array], name: str) -> None:
     except Exception as error:
         raise ValueError(
             f"The activation {name!r} cannot be traced by JAX: write it with jax.numpy instead of numpy or math, for "
-            "example "
-            "jnp.sin instead of np.sin."
+            "example jnp.sin instead of np.sin."
         ) from error
     if np.shape(found) != (3,):
         raise ValueError(f"An activation acts on each entry; {name!r} maps shape (3,) to shape {np.shape(found)}.")

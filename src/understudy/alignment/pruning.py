@@ -123,10 +123,8 @@ def _without(
             return _with_linear(smaller, left[:, :rank] * values[:rank], right[:rank], affine[-1], x), rank, change
     raise ValueError(
         f"Removing {len(removed)} unaligned nodes would change what the layer above receives by {change:.2g} of its "
-        "size, "
-        f"more than largest_change={largest_change}: the student is not where the theorem applies (too few observers, "
-        "or "
-        "not trained to the end). Train on, lower the threshold, or allow a larger change."
+        f"size, more than largest_change={largest_change}: the student is not where the theorem applies (too few "
+        "observers, or not trained to the end). Train on, lower the threshold, or allow a larger change."
     )
 
 

@@ -91,9 +91,8 @@ def backpropagated(student: tuple[LayerView, ...], teacher: tuple[LayerView, ...
     """g_l of every layer by Lemma 1, without forming the mixtures: D_l V_lᵀ[(V*_l f*_l + c*_l) - (V_l f_l + c_l)]."""
     if len(student) != len(teacher) or student[-1].activations.shape != teacher[-1].activations.shape:
         raise ValueError(
-            "Student and teacher must have the same depth, outputs and samples; received depths "
-            f"{len(student)} and {len(teacher)}, outputs {student[-1].activations.shape} and "
-            f"{teacher[-1].activations.shape}."
+            f"Student and teacher must have the same depth, outputs and samples; received depths {len(student)} and "
+            f"{len(teacher)}, outputs {student[-1].activations.shape} and {teacher[-1].activations.shape}."
         )
     return tuple(_gradient(s, t) for s, t in zip(student, teacher, strict=True))
 

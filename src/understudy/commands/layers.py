@@ -126,8 +126,7 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
         if not np.all(y == np.round(y)) or np.any(y < 0) or np.any(y >= outputs):
             raise ValueError(
                 f"Class labels are whole numbers from 0 to {outputs - 1}, because the network has {outputs} outputs; "
-                f"received "
-                f"{', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
+                f"received {', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
             )
         return one_hot(y, outputs)
     if np.any(y < 0) or not np.allclose(y.sum(axis=1), 1, atol=1e-6):

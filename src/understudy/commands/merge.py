@@ -40,10 +40,8 @@ def merge(
         str,
         typer.Option(
             help="weights: aligned neurons, the same outputs everywhere; the others keep the outputs on data only. "
-            "activations: neurons "
-            "proportional there; activity: ReLU neurons active on the same data (one output; 4N for scalar inputs); "
-            "covariance: at "
-            "most N(N+1) per layer."
+            "activations: neurons proportional there; activity: ReLU neurons active on the same data (one output; 4N "
+            "for scalar inputs); covariance: at most N(N+1) per layer."
         ),
     ] = "weights",
     tolerance: Annotated[
@@ -114,8 +112,7 @@ def _merge(
         if bound > MOST * widest:
             raise ValueError(
                 f"--by covariance keeps at most N(N+1) = {bound} neurons per layer for N = {len(inputs)} inputs, and "
-                f"the widest layer has {widest}. "
-                "Give fewer inputs, or use understudy compress."
+                f"the widest layer has {widest}. Give fewer inputs, or use understudy compress."
             )
         merged = surgery.reduce_by_covariance(stored.network, activation, inputs)
     return merged, _elsewhere(stored, activation, merged, np.asarray(inputs, float))

@@ -83,8 +83,7 @@ def _print(told: dict[str, Any], phases: Phases) -> None:
     show_table(console, table)
     console.print(
         "E(f - f*)² to first order in noise², around the perfect student with silent superfluous students. unstable: "
-        "at "
-        "this η the equations leave the perfect student even without noise.",
+        "at this η the equations leave the perfect student even without noise.",
         highlight=False,
         soft_wrap=True,
     )

@@ -63,8 +63,7 @@ def read_point(file: Path) -> TwoLayer | Deep:
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError(
             "A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, "
-            "bias "
-            f"(n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."
+            f"bias (n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."
         ) from None
     if incoming.ndim != 2 or not len(incoming):
         raise ValueError(f"The incoming weights in {file} form a matrix (n, d); received shape {incoming.shape}.")

@@ -51,7 +51,6 @@ def verify(arrays: Mapping[str, np.ndarray], content: Mapping[str, str], name: s
         if array.dtype != np.uint8 or found != wanted:
             raise WrongDataError(
                 f"{part} in {place} is not that of {name}: shape {array.shape}, {array.dtype}, SHA-256 {found[:16]}… "
-                "where "
-                f"{wanted[:16]}… was expected. Nothing else is used in its place: point UNDERSTUDY_DATA to a sound "
-                "copy."
+                f"where {wanted[:16]}… was expected. Nothing else is used in its place: point UNDERSTUDY_DATA to a "
+                "sound copy."
             )

@@ -126,8 +126,7 @@ def _from_table(name: str, content: bytes, target: Sequence[str] | None) -> Data
             if number is None or not np.isfinite(number):
                 raise ValueError(
                     f"Row {i} of {name} has {cell.strip()!r:.40} in {_column(heads[j])}; all entries must be finite "
-                    "numbers. "
-                    "Number classes 0, 1, …, and leave out rows with missing values."
+                    "numbers. Number classes 0, 1, …, and leave out rows with missing values."
                 )
             values[i - (2 if named else 1), j] = number
     chosen = [len(heads) - 1] if target is None else [_find(word, heads, name) for word in target]

@@ -181,10 +181,9 @@ def _require_accuracy(found: Estimated) -> None:
     if np.any(bad):
         worst = int(np.argmax(np.where(bad, error, 0.0)))
         raise ValueError(
-            "Quadrature does not resolve this activation: it found "
-            f"{float(np.ravel(found.partials.value)[worst]):.6g} with "
-            f"an error estimate of {error[worst]:.1e}. Give from_function a larger steepness= (and growth=), or use a "
-            "smoother function; understudy.gaussian.partials returns values with their error estimates."
+            f"Quadrature does not resolve this activation: it found {float(np.ravel(found.partials.value)[worst]):.6g} "
+            f"with an error estimate of {error[worst]:.1e}. Give from_function a larger steepness= (and growth=), or "
+            "use a smoother function; understudy.gaussian.partials returns values with their error estimates."
         )
 
 

@@ -54,8 +54,7 @@ def require_smooth(activation: Activation, norm: float) -> None:
     if not np.all(np.isfinite(values[:, weight > 1e-30])):
         raise ValueError(
             f"The activation {activation.name!r} or one of its four derivatives is not finite everywhere. Write it so "
-            "that "
-            "jax.numpy differentiates it without overflow or division by zero."
+            "that jax.numpy differentiates it without overflow or division by zero."
         )
     hermite = [np.ones_like(z), centred]
     for order in range(1, HIGHEST_ORDER):
@@ -67,10 +66,9 @@ def require_smooth(activation: Activation, norm: float) -> None:
         if not gap <= 1e-6 * size:
             raise ValueError(
                 f"The activation {activation.name!r} is not smooth enough at norm {norm:.3g}, or grows faster than its "
-                f"growth={activation.growth} says: derivative {order} misses {gap / size:.1e} of what it should add "
-                "up to. "
-                "Gaussian quadrature needs four continuous derivatives, and no "
-                "features narrower than a thousandth; use 'relu', 'abs' or PiecewiseLinear for kinks."
+                f"growth={activation.growth} says: derivative {order} misses {gap / size:.1e} of what it should add up "
+                "to. Gaussian quadrature needs four continuous derivatives, and no features narrower than a "
+                "thousandth; use 'relu', 'abs' or PiecewiseLinear for kinks."
             )
 
 

@@ -42,8 +42,7 @@ class Convolutional(eqx.Module):
         if left < 1 or not channels or min(channels) < 1:
             raise ValueError(
                 f"{size} × {size} images are too small for {len(channels)} layers of 3 × 3 kernels, or a layer has no "
-                "channel; "
-                f"received channels {list(channels)}."
+                f"channel; received channels {list(channels)}."
             )
         rng = np.random.default_rng(seed)
         kernels, before = [], colours

@@ -40,8 +40,7 @@ def distinct_rows(rows: int, columns: int, rng: np.random.Generator) -> np.ndarr
             return np.stack(kept)
     raise ValueError(
         f"{rows} distinct directions were not found among weights of {columns} entries from a grid of {len(GRID)} "
-        "values. "
-        "Give fewer nodes or more inputs."
+        "values. Give fewer nodes or more inputs."
     )
 
 

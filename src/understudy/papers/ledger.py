@@ -74,8 +74,7 @@ def record(paper: str, results: Iterable[Result] = (), directory: Path | None = 
     """Enter results in the ledger and bring its statements up to date with the code; returns the file.
 
     Failed results, and those whose data are missing, are not entered: they would replace a measured value by none.
-    Results of claims that no
-    longer exist are dropped. Called without results it only brings the statements up to date.
+    Results of claims that no longer exist are dropped. Called without results it only brings the statements up to date.
     """
     path = _path(paper, directory)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -60,9 +60,8 @@ class Measurement:
             raise ValueError("measured is None: give the number, text or dict that is set beside the paper's value")
         if bool(self.printed) != bool(self.erratum_note.strip()):
             raise ValueError(
-                "an erratum needs both `printed` (checks of the statement as printed) and `erratum_note` "
-                f"(the statement corrected); received {len(self.printed)} printed checks and the note "
-                f"{self.erratum_note!r}"
+                "an erratum needs both `printed` (checks of the statement as printed) and `erratum_note` (the "
+                f"statement corrected); received {len(self.printed)} printed checks and the note {self.erratum_note!r}"
             )
 
     @property

@@ -47,8 +47,7 @@ class ConeOracle:
             raise ValueError(
                 f"The exact oracle enumerates 3^N sign vectors, N ≤ {MOST_INPUTS}; received N = {count} inputs. Take "
                 "fewer inputs. minimise_globally has other oracles: oracle='caps' or 'relaxation' for bounds, 'local' "
-                "for "
-                "a search that certifies nothing."
+                "for a search that certifies nothing."
             )
         # Work in the column space of B, because directions orthogonal to all inputs do not matter.
         left, singular, _ = np.linalg.svd(basis, full_matrices=False)

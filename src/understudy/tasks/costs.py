@@ -97,8 +97,7 @@ def targets_for(cost: Cost, targets: ArrayLike, output: tuple[int, ...]) -> np.n
     if cost is cross_entropy and (y.ndim != 2 or np.any(y < 0) or np.abs(y.sum(axis=1) - 1).max() > 1e-9):
         raise ValueError(
             "Targets of the cross-entropy are class labels (N,), or probabilities (N, classes): not negative, with "
-            "rows that "
-            f"sum to 1. Received shape {y.shape}, entries from {y.min():.6g} to {y.max():.6g}."
+            f"rows that sum to 1. Received shape {y.shape}, entries from {y.min():.6g} to {y.max():.6g}."
         )
     if cost is logistic:
         if not np.all(np.isin(y, (0, 1)) | np.isin(y, (-1, 1))) or (np.any(y == 0) and np.any(y == -1)):

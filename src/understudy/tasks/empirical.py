@@ -237,8 +237,7 @@ class Empirical(Task):
         if self.activation.smoothness == 0 and not self.kinked:
             return [
                 f"{self.activation.name} has kinks, and the pre-activations of {self.network_type.__name__} cannot be "
-                "seen: "
-                "the loss may have a kink here"
+                "seen: the loss may have a kink here"
             ]
         return super().kinks(parameters)
 

@@ -110,8 +110,7 @@ def imitate_network(task: Any, teacher: Any, layer: int) -> Imitation:
     if type(network) is not type(example):
         raise ValueError(
             f"A warm start on data imitates a wider network: give teacher= a {type(example).__name__} that differs "
-            "from "
-            f"the task's network only in the width of hidden layer {layer}; received {type(teacher).__name__}."
+            f"from the task's network only in the width of hidden layer {layer}; received {type(teacher).__name__}."
         )
     wide, own = hidden_of(network, layer), hidden_of(example, layer)
     biased = own.bias is not None

@@ -88,8 +88,7 @@ def _check_scalar(function: Callable[[Array], Any], size: int) -> None:
     except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
         raise ValueError(
             "The loss must be a function that JAX can trace: use jax.numpy instead of numpy, and jnp.where instead of "
-            "`if` on "
-            "numbers."
+            "`if` on numbers."
         ) from error
     except Exception as error:
         raise ValueError(f"The loss cannot be computed for an array of shape ({size},): {error}") from error

@@ -95,8 +95,7 @@ def imitation(task: "Regularised", teacher: Any, layer: int) -> Imitation:
     wide = task.with_hidden(hidden)
     if narrow != list(task.widths[1:-1]) or wide.shapes != tuple(w.shape for w in weights):
         raise ValueError(
-            "A warm start imitates a wider network: give teacher= its weight matrices (W_1, …, W_L), which differ "
-            "from "
+            "A warm start imitates a wider network: give teacher= its weight matrices (W_1, …, W_L), which differ from "
             f"those of this task, of shapes {task.shapes}, only in the width of hidden layer {layer}; received "
             f"{[w.shape for w in weights] if weights else type(teacher).__name__}."
         )

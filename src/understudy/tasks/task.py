@@ -63,9 +63,8 @@ class Task(eqx.Module):
         drawing.check_init(init, init_std)
         if init == "glorot":
             raise ValueError(
-                f"Glorot's rule needs layers, and {type(self).__name__} knows none. Use init='gaussian', or pass "
-                "init= a "
-                "batch of parameters."
+                f"Glorot's rule needs layers, and {type(self).__name__} knows none. Use init='gaussian', or pass init= "
+                "a batch of parameters."
             )
         return jnp.asarray(drawing.gaussian(seeds, self.size, init_std))
 

@@ -35,10 +35,8 @@ def _require(first: Activation, second: Activation, resolution: float, biased: b
             names = first.name if first == second else f"{first.name} and {second.name}"
             raise ValueError(
                 f"Quadrature does not resolve {names} at norms up to {max(norms):.3g}: the {kind} have a relative "
-                "error of "
-                f"about {gap:.0e}, more than {allowed:.0e}. Give from_function a larger steepness= (the scale on "
-                "which the "
-                "function changes), use a smoother function, or keep the norms small."
+                f"error of about {gap:.0e}, more than {allowed:.0e}. Give from_function a larger steepness= (the scale "
+                "on which the function changes), use a smoother function, or keep the norms small."
             )
 
 

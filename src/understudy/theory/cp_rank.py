@@ -276,6 +276,5 @@ def _component(
             return lower, reason, factor
     raise ValueError(
         f"No non-negative factor with up to {most} rows was found, and a completely positive matrix has one: either "
-        "this "
-        f"matrix is not completely positive, or {starts} starts are too few."
+        f"this matrix is not completely positive, or {starts} starts are too few."
     )

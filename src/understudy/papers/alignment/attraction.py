@@ -92,11 +92,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         printed=printed,
         erratum_note=(
             "E[x z_k f_j*] = (‖w_j*‖/2π)[(π - θ) w̄_j* + sin θ w̄_k] with unit vectors w̄: a gate does not depend on "
-            "the length of its weights. The printed factor ‖w_k‖ "
-            "(and w_k itself in the bracket) make it grow with ‖w_k‖; the proof assumes homogeneity in ‖w_k‖, where "
-            "the degree is 0. Eq. 58-59 also lose a sign in "
-            "θ'' = 2θ' + π (cos 2θ' = -cos θ''): it is I_1 w_j* - I_0/2 + I_2/2, which gives the + sin θ that the "
-            "theorem states."
+            "the length of its weights. The printed factor ‖w_k‖ (and w_k itself in the bracket) make it grow with "
+            "‖w_k‖; the proof assumes homogeneity in ‖w_k‖, where the degree is 0. Eq. 58-59 also lose a sign in θ'' = "
+            "2θ' + π (cos 2θ' = -cos θ''): it is I_1 w_j* - I_0/2 + I_2/2, which gives the + sin θ that the theorem "
+            "states."
         ),
     )
 

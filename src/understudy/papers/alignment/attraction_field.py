@@ -45,8 +45,7 @@ def alignment_time(start: float, end: float) -> float:
     in (0, π).
 
     ∫ 2π dθ/((π - θ) sin θ); with δ = π - θ the integrand 2π/(δ sin δ) is 2π/δ² plus a smooth rest, which is integrated
-    by Gauss and
-    Legendre: accurate for every start, however close to π.
+    by Gauss and Legendre: accurate for every start, however close to π.
     """
     if not 0 < end <= start < np.pi:
         raise ValueError(f"0 < end ≤ start < π; received start = {start} and end = {end}.")

@@ -218,10 +218,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         notes=(
             f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on "
             f"{settings['samples']} training images of CIFAR-10, averaged to {settings['size']} × {settings['size']}, "
-            "pruned to "
-            f"{'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at {settings['rate']}, "
-            f"{settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images. "
-            "A best match among more channels is better before any training: compare with the start."
+            f"pruned to {'-'.join(str(n) for n in kept)} channels; students of {len(seeds)} seeds, Adam at "
+            f"{settings['rate']}, {settings['epochs']} epochs. The paper: 64-64-64-64 on 32 × 32, 50,000 images. A "
+            "best match among more channels is better before any training: compare with the start."
         ),
     )
 

@@ -181,13 +181,12 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         printed=printed,
         erratum_note=(
             "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k. That factor comes from Thm 6 as printed; "
-            "without it (a gate does not know its weights' length) "
-            "gradient flow is ẇ_k = r_k, the angle moves at a speed 1/‖w_k‖, and a student turned away shrinks like "
-            "exp(-t/2) until it turns quickly: the time from π - ε grows like "
-            "2 ln(1/ε), not 1/ε. The law 1/ε stays right for a student whose length is held. "
-            "With a common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all "
-            "directions stop where r vanishes, by Eq. 68-69 themselves. "
-            "What is left of 1 - cos falls with the square of the size of the start."
+            "without it (a gate does not know its weights' length) gradient flow is ẇ_k = r_k, the angle moves at a "
+            "speed 1/‖w_k‖, and a student turned away shrinks like exp(-t/2) until it turns quickly: the time from π - "
+            "ε grows like 2 ln(1/ε), not 1/ε. The law 1/ε stays right for a student whose length is held. With a "
+            "common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all "
+            "directions stop where r vanishes, by Eq. 68-69 themselves. What is left of 1 - cos falls with the square "
+            "of the size of the start."
         ),
     )
 
@@ -218,8 +217,7 @@ CLAIM = Claim(
     where="Thm 7, Eq. 8-10, App. 9.15",
     statement=(
         "d/dt ln(‖w_k‖/‖w_k'‖) = w̄_k·r_k - w̄_k'·r_k'; with a common residue all students align and keep their "
-        "ratios, with a little more for one its ratio grows exponentially; "
-        "the time from angle π - ε grows like 1/ε."
+        "ratios, with a little more for one its ratio grows exponentially; the time from angle π - ε grows like 1/ε."
     ),
     paper_value={"time from π - ε": "~ 1/ε"},
     measured_by=(

@@ -145,9 +145,8 @@ CLAIM = Claim(
     paper_value="g_l f_{l-1}ᵀ = 0 for every sample",
     measured_by=(
         "The gradients of all batches of a small data set are a linear image, of full rank, of those of the samples: "
-        "these are recovered from automatic derivatives of batch losses and "
-        "compared with Lemma 1; students that interpolate, a silent layer, and a point that is critical for the mean "
-        "only."
+        "these are recovered from automatic derivatives of batch losses and compared with Lemma 1; students that "
+        "interpolate, a silent layer, and a point that is critical for the mean only."
     ),
     tolerance="1e-11 relative; 1e-13",
     tolerance_reason=(

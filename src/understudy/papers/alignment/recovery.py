@@ -25,8 +25,7 @@ def scale_of(settings: Settings) -> str:
     s = settings
     return (
         f"{'-'.join(str(m) for m in s['teacher'])} teachers, {s['dim']} inputs, {s['outputs']} outputs, {s['samples']} "
-        f"samples, {s['steps']} batches of 16 an epoch, "
-        f"{s['epochs']} epochs, {s['seeds']} seeds"
+        f"samples, {s['steps']} batches of 16 an epoch, {s['epochs']} epochs, {s['seeds']} seeds"
     )
 
 
@@ -243,8 +242,7 @@ LOSS_CURVES = Claim(
     where="Sec. 6.2, Fig. 11",
     statement=(
         "The evaluation loss of 1x becomes worse than that of over-parameterised students when p is high; the "
-        "difference is small in absolute terms, since weak "
-        "teachers hardly affect the loss."
+        "difference is small in absolute terms, since weak teachers hardly affect the loss."
     ),
     paper_value="loss curves by p and over-parameterisation (a figure)",
     measured_by="Evaluation losses of the cells of the claim recovery, medians over seeds and seed by seed.",

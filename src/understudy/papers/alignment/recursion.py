@@ -112,8 +112,7 @@ CLAIM = Claim(
     where="Lemma 1, Cor. 1, App. 9.1, 9.3",
     statement=(
         "At every layer and sample the backpropagated gradient is g_l = D_l(A_l f*_l - B_l f_l), with A_l = V_lᵀV*_l, "
-        "B_l = V_lᵀV_l from a recursion over the "
-        "layers above; A_l and B_l are constant where no gate above switches."
+        "B_l = V_lᵀV_l from a recursion over the layers above; A_l and B_l are constant where no gate above switches."
     ),
     paper_value="equality",
     measured_by=(

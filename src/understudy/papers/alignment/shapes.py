@@ -232,8 +232,7 @@ L_SHAPE = Claim(
     where="Sec. 6.1, Fig. 7",
     statement=(
         "Students that correlate with no teacher have small fan-out weights, those that align with one have large "
-        "ones; a higher p makes recovery harder, in particular "
-        "without over-parameterisation."
+        "ones; a higher p makes recovery harder, in particular without over-parameterisation."
     ),
     paper_value="scatter plots for 10 teachers, 1x/2x/5x/10x, p = 0, 1, 2, 32 seeds",
     measured_by="Best correlation and fan-out norm of every student at the end.",

@@ -78,8 +78,7 @@ def _measure_both(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             "‖w‖² - v² is conserved. From a balanced start v = ‖w‖ all along, and the flow is Eq. 10. With a longer v "
-            "the "
-            "student shrinks and turns quickly; with a shorter one v becomes small and the student hardly turns."
+            "the student shrinks and turns quickly; with a shorter one v becomes small and the student hardly turns."
         ),
     )
 
@@ -136,8 +135,7 @@ def _measure_opposite(settings: Settings, progress: Progress) -> Measurement:
         printed=[holds("Lemma 5: alternative (1) or (2)", first_holds or second_holds, evidence)],
         erratum_note=(
             "For w' near -w neither alternative holds: the proof uses 2 sin(θ/2) ≤ 2 sin θ, which fails near π. With "
-            "biases "
-            "compared up to the sign of w·w' alternative (1) holds."
+            "biases compared up to the sign of w·w' alternative (1) holds."
         ),
     )
 

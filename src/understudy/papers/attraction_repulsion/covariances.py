@@ -177,8 +177,7 @@ CLAIM = Claim(
     where="Prop. 3, 5, 17, App. C",
     statement=(
         "For homogeneous activations the loss is one of hidden covariances over a translated convex cone, convex in "
-        "each block; its "
-        "optimum is that of training wide networks."
+        "each block; its optimum is that of training wide networks."
     ),
     paper_value="equal infima; partially convex",
     measured_by=(

@@ -165,8 +165,7 @@ CLAIM = Claim(
     where="Sec. 3.1 (4), Fig. 1",
     statement=(
         "At a minimum the attraction of every hidden layer balances its repulsion; on three digits inputs cluster by "
-        "class and neurons "
-        "align along three rays."
+        "class and neurons align along three rays."
     ),
     paper_value="balance; three clusters, three rays",
     measured_by=(

@@ -161,14 +161,12 @@ CLAIM = Claim(
     where="Sec. 3.1, item 2; Sec. 1",
     statement=(
         "In linear networks without bias the hidden covariances at a global minimum are Z_ℓᵀZ_ℓ = Xᵀ(X⁻ᵀZ_LᵀZ_L "
-        "X⁻¹)^(ℓ/L) X, "
-        "and the representation cost is that of a Schatten-2/L norm, L Σ s_i^(2/L)."
+        "X⁻¹)^(ℓ/L) X, and the representation cost is that of a Schatten-2/L norm, L Σ s_i^(2/L)."
     ),
     paper_value="formulas",
     measured_by=(
         "Balanced weights in closed form; random factorisations; networks trained by Adam and L-BFGS, for X = I also "
-        "against "
-        "the least loss, found one singular value at a time."
+        "against the least loss, found one singular value at a time."
     ),
     tolerance="1e-5 on trained covariances, 1e-8 on costs and losses",
     tolerance_reason=(

@@ -5,8 +5,7 @@ A linear network of depth L represents A = W_L ⋯ W_1. With A = U S Vᵀ, the l
     min Σ_ℓ ‖W_ℓ‖² = L Σ_i s_i^(2/L) = L ‖A‖_(2/L)^(2/L)    (a Schatten quasi-norm),
 
 and it is reached exactly by balanced weights, W_ℓ = R_ℓ S^(1/L) R_(ℓ-1)ᵀ with R_0 = V, R_L = U and any R_ℓ with
-orthonormal
-columns between. So W_ℓ ⋯ W_1 = R_ℓ S^(ℓ/L) Vᵀ, and for data X the covariances of layer ℓ are
+orthonormal columns between. So W_ℓ ⋯ W_1 = R_ℓ S^(ℓ/L) Vᵀ, and for data X the covariances of layer ℓ are
 
     Z_ℓᵀZ_ℓ = Xᵀ (AᵀA)^(ℓ/L) X = Xᵀ (X⁻ᵀ Z_LᵀZ_L X⁻¹)^(ℓ/L) X
 
@@ -43,8 +42,7 @@ def represented_map(
     if gap > tolerance * max(1.0, float(np.max(np.abs(z), initial=0.0))):
         raise ValueError(
             f"No linear map takes these inputs to these outputs (off by {gap:.3g}): the rows of the outputs must lie "
-            f"in the "
-            "span of the rows of the inputs."
+            "in the span of the rows of the inputs."
         )
     return a
 
@@ -73,8 +71,7 @@ def balanced_weights(
     """Weights (W_1, …, W_L) of least norm with W_L ⋯ W_1 = A.
 
     `widths` are those of the L - 1 hidden layers (each at least the rank of A; the rank unless given); with a `seed`,
-    the hidden
-    layers are turned by random rotations, which changes neither the product nor the norm.
+    the hidden layers are turned by random rotations, which changes neither the product nor the norm.
     """
     _check_depth(depth)
     u, values, v = _svd(matrix)

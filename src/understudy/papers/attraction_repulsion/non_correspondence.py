@@ -93,14 +93,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     note = (
         "Consistent version: sum of squares ‖Z_2 - Y‖² without 1/N, X = (1, -1), and either Y = (1, 1) with W_2^ε = "
-        "(√(1-λ), ε), "
-        "Z_2^ε = (1-λ, ε²), or Y = (1, -1) with W_2^ε = (√(1-λ), -ε), Z_2^ε = (1-λ, -ε²). The statement has Y = (1, "
-        "-1) and the mean, the "
-        "proof Y = (1, 1), the sum, W_2^ε with -ε and yet Z_2^ε with +ε². With the mean the arc is a_1² + a_2² = 1 - "
-        "Nλ (λ < 1/N); "
-        f"at 1 - λ the gradient norm is {min(printed_norms):.3f} or more. With Y = (1, 1) and -ε the loss rises by at "
-        f"least "
-        f"{min(printed_rise):.2f} ε²."
+        "(√(1-λ), ε), Z_2^ε = (1-λ, ε²), or Y = (1, -1) with W_2^ε = (√(1-λ), -ε), Z_2^ε = (1-λ, -ε²). The statement "
+        "has Y = (1, -1) and the mean, the proof Y = (1, 1), the sum, W_2^ε with -ε and yet Z_2^ε with +ε². With the "
+        f"mean the arc is a_1² + a_2² = 1 - Nλ (λ < 1/N); at 1 - λ the gradient norm is {min(printed_norms):.3f} or "
+        f"more. With Y = (1, 1) and -ε the loss rises by at least {min(printed_rise):.2f} ε²."
     )
     measured = {
         "slope of L^k": slopes[0],
@@ -133,8 +129,7 @@ CLAIM = Claim(
     where="Remark 4, Prop. 19",
     statement=(
         "A ReLU network of widths (1, 2, 1) without bias on X = (1, -1) has weights that are a local minimum of the "
-        "regularised loss "
-        "while their covariances are not one of L^k."
+        "regularised loss while their covariances are not one of L^k."
     ),
     paper_value="local minimum over weights, descent over covariances",
     measured_by=(

@@ -143,8 +143,7 @@ CLAIM = Claim(
     where="Prop. 15, App. D.2",
     statement=(
         "Merging neurons whose cusps lie between the same inputs, with equal signs, keeps the outputs on the data and "
-        "never raises the norm; at most 4N neurons are "
-        "left, so from 4N on the least loss does not depend on the width."
+        "never raises the norm; at most 4N neurons are left, so from 4N on the least loss does not depend on the width."
     ),
     paper_value="same outputs, norm not larger, at most 4N neurons",
     measured_by=(

@@ -147,10 +147,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     data["labels"] = np.array(list(measured))
     notes = (
         "Rule: the least width from which on the least loss so far is within 10 % of the level, that of the widest, "
-        "with at least three widths from there on. The "
-        "teacher's weights are N(0, 2/fan-in), the last layer's N(0, 1/fan-in); its scale and both λ on MNIST are not "
-        "in the paper's text. "
-        "Adam on the whole batch, then L-BFGS with λ lowered in steps; no run is known to be a global minimum."
+        "with at least three widths from there on. The teacher's weights are N(0, 2/fan-in), the last layer's N(0, "
+        "1/fan-in); its scale and both λ on MNIST are not in the paper's text. Adam on the whole batch, then L-BFGS "
+        "with λ lowered in steps; no run is known to be a global minimum."
     )
     return Measurement(checks, measured, data=data, notes=notes)
 
@@ -188,8 +187,7 @@ CLAIM = Claim(
     where="Prop. 6, 7, Fig. 2, App. A",
     statement=(
         "The least regularised loss falls with the width and then stays: on MNIST and on a teacher's data the plateau "
-        "starts around 10, "
-        "long before N(N + 1)."
+        "starts around 10, long before N(N + 1)."
     ),
     paper_value="start around 10 in both settings (N = 1000, L = 3)",
     measured_by=(

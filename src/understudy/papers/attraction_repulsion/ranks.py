@@ -170,14 +170,12 @@ CLAIM = Claim(
     where="Sec. 4.1-4.2, Lemma 10, Prop. 8, Prop. 13",
     statement=(
         "Rank(K) ≤ Rank_σ(K, K^σ) ≤ N(N+1), and as many neurons give the same covariances and outputs; EᵀE of a "
-        "triangle-free "
-        "graph has its number of edges as cp-rank, so B_N has N²/4."
+        "triangle-free graph has its number of edges as cp-rank, so B_N has N²/4."
     ),
     paper_value={"cp-rank of B_N": "N²/4", "Rank_σ": "≤ N(N+1)"},
     measured_by=(
         "Factors in whole numbers from above, incompatible edges and clique covers from below; random triangle-free "
-        "graphs; Carathéodory's "
-        "reduction of wide layers by non-negative least squares, and networks rebuilt from it."
+        "graphs; Carathéodory's reduction of wide layers by non-negative least squares, and networks rebuilt from it."
     ),
     tolerance="exact counts; 1e-11 on covariances, 1e-6 on outputs",
     tolerance_reason=(

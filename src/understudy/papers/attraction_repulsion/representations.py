@@ -159,10 +159,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     }
     notes = (
         "Both searches are independent: best of many random starts each. Minima over representations are found with "
-        "Tikhonov's ridge lowered "
-        "from 3e-4 to 1e-8 of the inputs' mean square, and made feasible by Ψ with that ridge; a first ridge of 1e-2 "
-        "leads to other, higher minima. Plain "
-        "projected gradient descends, but slowly, as the pseudo-inverse is nearly singular."
+        "Tikhonov's ridge lowered from 3e-4 to 1e-8 of the inputs' mean square, and made feasible by Ψ with that "
+        "ridge; a first ridge of 1e-2 leads to other, higher minima. Plain projected gradient descends, but slowly, as "
+        "the pseudo-inverse is nearly singular."
     )
     return Measurement(checks, measured, data=data, notes=notes)
 

@@ -185,14 +185,12 @@ CLAIM = Claim(
     where="Prop. 14, Remark 23, App. D.1",
     statement=(
         "X = I_N and Y = B_N have representation cost N², reached with N²/4 neurons and not with fewer; N neurons "
-        "reach N² + N; one-hot outputs need as many "
-        "neurons as there are classes."
+        "reach N² + N; one-hot outputs need as many neurons as there are classes."
     ),
     paper_value={"cost with N²/4 neurons": "N²", "cost with N neurons": "N² + N", "one-hot": "number of classes"},
     measured_by=(
         "Two-layer ReLU networks without bias trained from many starts on squared error plus a falling penalty; every "
-        "norm set against 2‖Z‖_*, its lower bound "
-        "for any width."
+        "norm set against 2‖Z‖_*, its lower bound for any width."
     ),
     tolerance="0.1 %",
     tolerance_reason=(

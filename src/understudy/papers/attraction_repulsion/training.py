@@ -28,10 +28,8 @@ def train_regularised(
     """Minima of the regularised loss from random starts, one per seed, in the order of the seeds.
 
     `best`: settle only this many runs, those with the least loss after Adam, the least first. Networks of more than
-    `DENSE` parameters end
-    with L-BFGS: their `residual` is the gradient norm there, which stays large where kinks are in the way, and their
-    `iterations` is the
-    limit that L-BFGS was given, not how many it took.
+    `DENSE` parameters end with L-BFGS: their `residual` is the gradient norm there, which stays large where kinks are
+    in the way, and their `iterations` is the limit that L-BFGS was given, not how many it took.
     """
     points, losses = descend(task, task.glorot_starts(seeds, scale), steps, rate)
     if best is not None:

@@ -72,10 +72,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     }
     notes = (
         f"Eq. 74 holds for softplus exactly up to β = {beta:.6f} (first violated at βx = {where:.4f}); (ii) itself is "
-        "first "
-        f"violated near β = {beyond:.4f}, as u → 1 and for large norms (searched up to {norm:.0f}). The paper's proof "
-        "covers β ≤ 2. "
-        f"tanh(x), twice as steep as the paper's tanh(x/2), violates both: Eq. 74 is -1 at x = 0."
+        f"first violated near β = {beyond:.4f}, as u → 1 and for large norms (searched up to {norm:.0f}). The paper's "
+        "proof covers β ≤ 2. tanh(x), twice as steep as the paper's tanh(x/2), violates both: Eq. 74 is -1 at x = 0."
     )
     return Measurement(checks, measured, data={"beta": fine, "least": np.array(curve)}, notes=notes)
 

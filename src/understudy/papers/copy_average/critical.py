@@ -64,14 +64,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         checks.append(at_least(f"{name}: ‖∇L‖ is not zero: not critical", whole, bound=1e-6))
     note = (
         "A copy-average configuration is critical for erf if and only if every teacher belongs to a group, Σℓ = k. The "
-        "theorem "
-        f"admits Σℓ < k, but of {len(incomplete)} such configurations the least gradient norm is "
-        f"{min(incomplete):.4f}: each "
-        "teacher v left out pulls student i along v with -2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ 0. The proof only treats "
-        "teachers "
-        "that belong to some group. n-copy is therefore not critical for n < k, which is why the points found near it "
-        "are "
-        "perturbed. (Eq. 50 and 55 print k where the group's own size ℓ_j is meant.)"
+        f"theorem admits Σℓ < k, but of {len(incomplete)} such configurations the least gradient norm is "
+        f"{min(incomplete):.4f}: each teacher v left out pulls student i along v with -2 a_i E[σ'(r_i z)] E[σ'(z)] ≠ "
+        "0. The proof only treats teachers that belong to some group. n-copy is therefore not critical for n < k, "
+        "which is why the points found near it are perturbed. (Eq. 50 and 55 print k where the group's own size ℓ_j is "
+        "meant.)"
     )
     odd = sizes_of_56.get("tanh:0.5", {}).get("largest ‖∇L‖, complete", float("nan"))
     notes = (

@@ -66,9 +66,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     }
     notes = (
         "The eigenvalue that turns negative belongs to differences among the averaged teachers, shared by all "
-        "students. "
-        "The caption of Fig. 6 lists k = n among the cases k ≫ n; there the point is the teacher itself, with zero "
-        "loss."
+        "students. The caption of Fig. 6 lists k = n among the cases k ≫ n; there the point is the teacher itself, "
+        "with zero loss."
     )
     return Measurement(checks, measured, data={**data, "n": ns}, notes=notes)
 

@@ -30,10 +30,8 @@ def _loss_factor(settings: Settings, progress: Progress) -> Measurement:
         wrong.append(own + 2 * off + rest)
     note = (
         "The student-student sum of Eq. 10, 25 and 34 runs over i ≠ i' and carries a factor 2, so every pair is "
-        "counted four times instead of "
-        f"twice: the first random student has the loss {exact[0]:.6f}, the formula as printed gives {wrong[0]:.6f}. "
-        "Either the factor goes, or "
-        "the sum runs over i < i'."
+        f"counted four times instead of twice: the first random student has the loss {exact[0]:.6f}, the formula as "
+        f"printed gives {wrong[0]:.6f}. Either the factor goes, or the sum runs over i < i'."
     )
     return Measurement(
         [close("Σ_{i≠i'} with factor 1", exact, right, 1e-12)],
@@ -57,9 +55,8 @@ def _correlation(settings: Settings, progress: Progress) -> Measurement:
     norm = one_neuron("softplus", k).norm
     note = (
         f"App. C.1 says the flow ends with all correlations 1/k; they are 1/√k ({found[0][0]:.6f} for k = {k}). The "
-        "same slip ends App. "
-        f"G.5.2: the bound shown there is r ≤ u = 1/√k, not 1/k (softplus, k = {k}: r = {norm:.4f}, between "
-        f"{1 / k:.4f} and {1 / math.sqrt(k):.4f})."
+        f"same slip ends App. G.5.2: the bound shown there is r ≤ u = 1/√k, not 1/k (softplus, k = {k}: r = "
+        f"{norm:.4f}, between {1 / k:.4f} and {1 / math.sqrt(k):.4f})."
     )
     return Measurement(
         [
@@ -86,10 +83,9 @@ def _erf_slope(settings: Settings, progress: Progress) -> Measurement:
     shape = np.exp(-(x**2) / 2)
     expression = sufficient("erf", x)
     note = (
-        "With σ(x) = erf(x/√2) as defined in Thm 4.2 the derivative is √(2/π) exp(-x²/2), "
-        f"at zero {math.sqrt(2 / math.pi):.4f}, as Eq. 54-55 have it; Eq. 85 prints 2/√π = "
-        f"{2 / math.sqrt(math.pi):.4f} and Eq. 86 4/√π for 2√(2/π). "
-        "The sign, all that the lemma needs, is not affected."
+        "With σ(x) = erf(x/√2) as defined in Thm 4.2 the derivative is √(2/π) exp(-x²/2), at zero "
+        f"{math.sqrt(2 / math.pi):.4f}, as Eq. 54-55 have it; Eq. 85 prints 2/√π = {2 / math.sqrt(math.pi):.4f} and "
+        "Eq. 86 4/√π for 2√(2/π). The sign, all that the lemma needs, is not affected."
     )
     return Measurement(
         [
@@ -120,12 +116,10 @@ def _unit_norms(settings: Settings, progress: Progress) -> Measurement:
     n, k = settings["students"], settings["teachers"]
     note = (
         "Eq. 26 and 31 hold for teachers of unit norm. In general V must be replaced by the unit vectors v_j/‖v_j‖: "
-        "for two "
-        f"orthogonal teachers of norm 2 and correlations (0.9, 0.9) Eq. 31 as printed gives {literal:.3f} ≤ 1, yet no "
-        "vector has these "
-        "correlations (0.81 + 0.81 > 1). And App. D.1 has n equality constraints ‖u_i‖ = 1, not k: only then do n(k+2) "
-        "parameters reduce to the "
-        f"n(k+1) it states (n = {n}, k = {k}: {n * (k + 2)} - {n} = {n * (k + 1)})."
+        f"for two orthogonal teachers of norm 2 and correlations (0.9, 0.9) Eq. 31 as printed gives {literal:.3f} ≤ 1, "
+        "yet no vector has these correlations (0.81 + 0.81 > 1). And App. D.1 has n equality constraints ‖u_i‖ = 1, "
+        f"not k: only then do n(k+2) parameters reduce to the n(k+1) it states (n = {n}, k = {k}: {n * (k + 2)} - {n} "
+        f"= {n * (k + 1)})."
     )
     return Measurement(
         [
@@ -155,10 +149,8 @@ def _one_neuron_formulas(settings: Settings, progress: Progress) -> Measurement:
     order = float(np.log(abs((exact - series)[0] / (exact - series)[2])) / math.log(2))
     note = (
         "Eq. 65 lacks the factor 2/π of Eq. 16. The second term of Eq. 61 goes like x⁻⁵, not x⁻³ (the remainder then "
-        "falls like "
-        f"x^-{order:.1f}). Eq. 102 lacks the square: as printed the expectation is zero for every student, erf being "
-        "odd. Eq. 14 means g(r, r, 1) by "
-        "g(r, 1). None of them touches a result."
+        f"falls like x^-{order:.1f}). Eq. 102 lacks the square: as printed the expectation is zero for every student, "
+        "erf being odd. Eq. 14 means g(r, r, 1) by g(r, 1). None of them touches a result."
     )
     return Measurement(
         [

@@ -221,10 +221,9 @@ CLAIM = Claim(
     where="Thm 5.1, Cor. 5.2, G.5, Eq. 16, 117-129, Fig. 3C, 5, 10",
     statement=(
         "One student and k orthonormal teachers: critical points have correlation ±1/√k with each teacher. Erf and "
-        "ReLU have "
-        "closed forms; softplus, sigmoid and tanh(x/2) one point at positive correlation each; at negative correlation "
-        "there is the mirror image (odd), a saddle (ReLU) or nothing (softplus); the error grows linearly in k for erf "
-        "and quadratically for ReLU; gelu has no such point."
+        "ReLU have closed forms; softplus, sigmoid and tanh(x/2) one point at positive correlation each; at negative "
+        "correlation there is the mirror image (odd), a saddle (ReLU) or nothing (softplus); the error grows linearly "
+        "in k for erf and quadratically for ReLU; gelu has no such point."
     ),
     paper_value={
         "erf": "r = 1/√(2k-1), a = k, L* = (2/π)(k asin ½ - k² asin 1/2k) ≈ k(1/3 - 1/π)",

@@ -114,9 +114,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     }
     notes = (
         "For n ≥ 3 the relaxed problem does give a lower bound, but an empty one: with erf the projected loss falls "
-        "without limit "
-        f"along order parameters that satisfy Eq. 10, and with ReLU a search finds {relaxed:.4g}, below zero, which no "
-        "loss is."
+        f"without limit along order parameters that satisfy Eq. 10, and with ReLU a search finds {relaxed:.4g}, below "
+        "zero, which no loss is."
     )
     return Measurement(checks, measured, notes=notes)
 
@@ -177,10 +176,8 @@ CLAIM = Claim(
     where="Eq. 10, 25-37, Remark D.1, App. D.1-D.3",
     statement=(
         "The loss is a function of norms, correlations and outgoing weights; these obey a ball and a box constraint, "
-        "which "
-        "are equalities for d = k and d = k + 1; for one and two students they are exact, for three or more a "
-        "relaxation "
-        "that only gives a lower bound."
+        "which are equalities for d = k and d = k + 1; for one and two students they are exact, for three or more a "
+        "relaxation that only gives a lower bound."
     ),
     paper_value="weights → (r, u, ρ) → the same loss; for n ≥ 3 some order parameters have no weights",
     measured_by=(

@@ -91,10 +91,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     )
     note = (
         "The correlation of the symmetric student with each teacher is 1/√k; the printed 1/√(k-1) gives "
-        f"{table[0, 3]:.4f} instead of "
-        f"{table[0, 1]:.4f} for k = {k}, a_t = {table[0, 0]:g}. Moreover the printed norm 1/√(2k-1) is a fixed point "
-        "for a_t = 1 only; with the norm "
-        "adapted the loss is lower, but still above a_t² L*(k), and its leading coefficient k/3 for a_t → ∞ stands."
+        f"{table[0, 3]:.4f} instead of {table[0, 1]:.4f} for k = {k}, a_t = {table[0, 0]:g}. Moreover the printed norm "
+        "1/√(2k-1) is a fixed point for a_t = 1 only; with the norm adapted the loss is lower, but still above a_t² "
+        "L*(k), and its leading coefficient k/3 for a_t → ∞ stands."
     )
     measured = {
         "k": k,
@@ -112,8 +111,7 @@ CLAIM = Claim(
     where="App. B, Eq. 21-24",
     statement=(
         "The symmetric fixed points of committee machines (all outgoing weights one) with erf and ReLU are one-neuron "
-        "optima with the "
-        "same loss; if the teacher's outgoing weights differ from one, the committee is worse."
+        "optima with the same loss; if the teacher's outgoing weights differ from one, the committee is worse."
     ),
     paper_value="Q = C = 1/(2k-1), R = 1/√(k(2k-1)); x = (√(k-1) - arccos(1/√k) + π)/(πk); loss O(a_t) + a_t² k/3",
     measured_by="Gradients and losses of the population task with fixed outgoing weights; minimisation over the norm.",

@@ -112,17 +112,15 @@ CLAIM = Claim(
     where="Fig. 1, 7, 8, App. C.2",
     statement=(
         "On the way students first approach the one-neuron solution together, then n-1 of them specialise while the "
-        "last one turns "
-        "against the copied teachers, and finally decouples from them; for n = 8, k = 9 all students end as imperfect "
-        "copies."
+        "last one turns against the copied teachers, and finally decouples from them; for n = 8, k = 9 all students "
+        "end as imperfect copies."
     ),
     paper_value="three phases; (n-1)-copy-1-average for k = 3 and 64, perturbed copies for n = 8, k = 9",
     measured_by="One seed of the flow for each (n, k), order parameters at log-spaced times.",
     tolerance="1e-7 at the end",
     tolerance_reason=(
         "Gradient norm at the end divided by the least eigenvalue (k^-3). Phase 1 is told by words only: a random "
-        "student's "
-        "correlation with Σv is 0.12 for k = 64, and 0.5 is four standard deviations."
+        "student's correlation with Σv is 0.12 for k = 64, and 0.5 is four standard deviations."
     ),
     quick={"averaging": [[2, 3], [2, 12]], "copying": [8, 9], "seed": 0, "points": 120},
     full={"averaging": [[2, 3], [4, 8], [2, 64], [4, 64], [8, 64]], "copying": [8, 9], "seed": 0, "points": 160},

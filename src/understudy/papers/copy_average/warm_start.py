@@ -144,8 +144,7 @@ CLAIM = Claim(
     where="Sec. 6",
     statement=(
         "To compress little (n > γ3 k) start from copies of n teachers; to compress much start from n-1 copies and one "
-        "average. Left open "
-        "in the paper: other teachers, outgoing weights and inputs."
+        "average. Left open in the paper: other teachers, outgoing weights and inputs."
     ),
     paper_value="recipe; not measured in the paper",
     measured_by="fit from warm starts and from random seeds: final loss and flow time.",

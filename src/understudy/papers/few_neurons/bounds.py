@@ -157,8 +157,7 @@ CLAIMS = (
         where="Lemma 4.2, App. D.2, Fig. 6",
         statement=(
             "The least non-trivial eigenvalue at a split point is at most u(μ)λ_min(Y) for μ in (0, 1) and "
-            "u(μ)λ_max(Y) outside, and the least one at "
-            "least λ_min(M_0) + μ λ(M_1)."
+            "u(μ)λ_max(Y) outside, and the least one at least λ_min(M_0) + μ λ(M_1)."
         ),
         paper_value="upper and lower bound hold",
         measured_by=(

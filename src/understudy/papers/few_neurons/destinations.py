@@ -104,20 +104,18 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     gaps = [_opposite(np.asarray(limit.network.incoming)) for limit in saddles]
     notes = (
         "Runs to infinity do not end at a four-neuron minimum: the limit keeps a tangent (b·x)σ'(w·x) with b ≠ 0. As "
-        "points of the network with that "
-        f"tangent the limits are certified as {certified} (losses {limits}). Fig. 9a calls the late snapshot a "
-        f"symmetry-induced minimum of local-II; pushes that reach local-II "
-        "here stop at finite weights of opposite signs on its line (Y negative definite). Fig. 7 is on one data set of "
-        "10⁵ samples, this on the population: "
-        "which sign leads where can differ, the classes do not. Unnamed minima of five neurons are numbered as met."
+        f"points of the network with that tangent the limits are certified as {certified} (losses {limits}). Fig. 9a "
+        "calls the late snapshot a symmetry-induced minimum of local-II; pushes that reach local-II here stop at "
+        "finite weights of opposite signs on its line (Y negative definite). Fig. 7 is on one data set of 10⁵ samples, "
+        "this on the population: which sign leads where can differ, the classes do not. Unnamed minima of five neurons "
+        "are numbered as met."
     )
     if gaps and max(gaps) < 1e-6:
         notes += (
             f" The limits that are non-strict saddles have two opposite neurons, w + w' = 0 to {max(gaps):.0e}: with "
-            f"σ(z) - σ(-z) = z a change of "
-            "length of w' is undone by b and the two outgoing weights to first order, and r ⟂ (b·x) x σ''(w·x), b ∥ w, "
-            "leaves no second order: the loss "
-            "goes like a cubic there. Such a point attracts from one side."
+            "σ(z) - σ(-z) = z a change of length of w' is undone by b and the two outgoing weights to first order, and "
+            "r ⟂ (b·x) x σ''(w·x), b ∥ w, leaves no second order: the loss goes like a cubic there. Such a point "
+            "attracts from one side."
         )
     measured: dict[str, Any] = {
         "classes": dict(classes),
@@ -205,8 +203,7 @@ CLAIM = Claim(
     where="Fig. 7, 9, Sec. 4.2",
     statement=(
         "Pushed along ± the least eigenvector, split points of local-I flow to a global minimum, a local minimum, a "
-        "symmetry-induced minimum, or off "
-        "to infinity with outgoing weights that grow in opposite signs."
+        "symmetry-induced minimum, or off to infinity with outgoing weights that grow in opposite signs."
     ),
     paper_value="four classes; the sign of the push decides",
     measured_by=(

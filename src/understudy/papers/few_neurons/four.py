@@ -97,8 +97,7 @@ def classify(rows: xr.Dataset) -> np.ndarray:
     """The class of each seed, "infinity: …" with how it leaves, or "other: …" with what was found instead.
 
     Global: zero loss. Symmetry-induced: two students with one incoming vector. Of the other minima the paper names the
-    one
-    of higher loss I and the one of lower loss II (Table 1).
+    one of higher loss I and the one of lower loss II (Table 1).
     """
     loss, w = rows["loss"].values, rows["incoming"].values
     gaps = np.linalg.norm(w[:, :, None] - w[:, None], axis=-1) + 10 * np.eye(w.shape[1])

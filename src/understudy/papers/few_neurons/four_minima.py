@@ -100,9 +100,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         data[f"{name}|eigenvalues"] = rows["eigenvalues"].values[i]
     note = (
         "The eigenvalue rows are those of the Hessian of ½Σ over the 10⁵ samples, N/2 = 5·10⁴ times that of the mean "
-        "squared "
-        "error, and so fit in the rows of least and second eigenvalues; the row of largest ones is then ten times too "
-        "large: "
+        "squared error, and so fit in the rows of least and second eigenvalues; the row of largest ones is then ten "
+        "times too large: "
         + ", ".join(f"{n} {UNIT * rows['eigenvalues'].values[i][-1]:.3g}" for n, i in first.items())
         + " where 3.1e6, 3.0e6, 3.3e6, 3.3e6 are printed."
     )
@@ -113,11 +112,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     )
     notes = (
         f"{explained} Losses are those of the population (times ½ as in Table 1); the paper's are on one data set. The "
-        f"second eigenvalue "
-        "of symmetry-induced minima depends on the mixing μ, which differs from seed to seed; Table 1 averages over 13 "
-        "of them. "
-        "Verdicts on Table 1: least and second eigenvalues agree in units of ½Σ; the gradient row is rounding in the "
-        "same units."
+        "second eigenvalue of symmetry-induced minima depends on the mixing μ, which differs from seed to seed; Table "
+        "1 averages over 13 of them. Verdicts on Table 1: least and second eigenvalues agree in units of ½Σ; the "
+        "gradient row is rounding in the same units."
     )
     assert isinstance(rows, xr.Dataset)
     return Measurement(checks, measured, data=data, notes=notes, printed=printed, erratum_note=note if printed else "")
@@ -224,8 +221,7 @@ CLAIM = Claim(
     where="App. A.1, Table 1, Fig. 3a, 5",
     statement=(
         "Four softplus students learning four softplus teachers in the plane from 1,000 Glorot starts end in a global "
-        "minimum, one "
-        "of two local minima, or a symmetry-induced local minimum."
+        "minimum, one of two local minima, or a symmetry-induced local minimum."
     ),
     paper_value={
         "fractions": dict(FRACTIONS),
@@ -235,14 +231,12 @@ CLAIM = Claim(
     },
     measured_by=(
         "Flow of the population loss (lattice quadrature) from as many seeds, each end certified; eigenvalues also at "
-        "the minima of "
-        "data sets of 10⁵ samples."
+        "the minima of data sets of 10⁵ samples."
     ),
     tolerance="99 % binomial interval; losses 3 %; eigenvalues 4 s.d. of one data set",
     tolerance_reason=(
         "The paper's numbers come from 1,000 seeds and from one data set of 10⁵ samples; a loss of such small "
-        "residuals fluctuates by "
-        "about a percent from one data set to another."
+        "residuals fluctuates by about a percent from one data set to another."
     ),
     quick={"seeds": 96, "cell": 48, "keep": False, "samples": 4},
     full={"seeds": 1000, "cell": 125, "keep": True, "samples": 20},

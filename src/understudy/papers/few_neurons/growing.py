@@ -87,12 +87,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     note = (
         f"The stable neurons have norms {norms.min():.4f} to {norms.max():.4f} and outgoing weights "
-        f"{weights.min():.4f} to {weights.max():.4f}: copies of unit "
-        "teachers up to half a percent, as the text around says (each matches one teacher neuron). The printed 1.70 "
-        "and 0.42 fit "
-        "neither these nor, by their product 0.71, any copy of a unit teacher. The averaging neuron's outgoing weight "
-        "is larger than the one-neuron solution's for as many "
-        f"teachers from n = 3 on; at n = 2 it is smaller by {float((alone - average)[1, 1]):.1e}."
+        f"{weights.min():.4f} to {weights.max():.4f}: copies of unit teachers up to half a percent, as the text around "
+        "says (each matches one teacher neuron). The printed 1.70 and 0.42 fit neither these nor, by their product "
+        "0.71, any copy of a unit teacher. The averaging neuron's outgoing weight is larger than the one-neuron "
+        "solution's for as many teachers from n = 3 on; at n = 2 it is smaller by "
+        f"{float((alone - average)[1, 1]):.1e}."
     )
     data = {
         "n": n,
@@ -138,10 +137,9 @@ CLAIM = Claim(
     where="Fig. 4",
     statement=(
         "Softplus, 8 teachers, d = 9: splitting the averaging neuron at μ = ½ again and again gives one averaging "
-        "neuron and stable neurons that "
-        "match one teacher each; the averaging neuron is shorter and stronger than the one-neuron solution for as many "
-        "teachers, and the "
-        "correlation between the two kinds falls with n. Stable neurons have norm 1.70 and outgoing weight 0.42."
+        "neuron and stable neurons that match one teacher each; the averaging neuron is shorter and stronger than the "
+        "one-neuron solution for as many teachers, and the correlation between the two kinds falls with n. Stable "
+        "neurons have norm 1.70 and outgoing weight 0.42."
     ),
     paper_value={"stable neurons": {"norm": 1.70, "outgoing weight": 0.42}},
     measured_by=(

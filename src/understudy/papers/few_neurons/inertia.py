@@ -82,12 +82,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         note = (
             "Eq. 100-102 print the blocks between the split neuron and the others as 0. They are not (up to "
             f"{max(coupled):.2f} of the largest entry here): ∂²L/∂w_1∂θ' = μX', ∂²L/∂w_2∂θ' = (1-μ)X', ∂²L/∂a_1∂θ' = "
-            f"∂²L/∂a_2∂θ'. "
-            "The matrix A(μ) takes just the combinations (1-μ)·first - μ·second and second - first to zero, so the "
-            "theorem holds as "
-            f"stated: A⁻ᵀHA⁻¹ is the direct sum of Eq. 18 and the whole Hessian at θ to {max(congruent):.0e}. Below "
-            f"the diagonal "
-            "-V must be read as -Vᵀ."
+            "∂²L/∂a_2∂θ'. The matrix A(μ) takes just the combinations (1-μ)·first - μ·second and second - first to "
+            "zero, so the theorem holds as stated: A⁻ᵀHA⁻¹ is the direct sum of Eq. 18 and the whole Hessian at θ to "
+            f"{max(congruent):.0e}. Below the diagonal -V must be read as -Vᵀ."
         )
     return Measurement(checks, measured, printed=printed, erratum_note=note)
 
@@ -134,16 +131,13 @@ CLAIM = Claim(
     where="Thm 4.1, Eq. 18-21, 100-102",
     statement=(
         "The signs of the Hessian's eigenvalues where a neuron of a critical point is split are those at the point "
-        "itself and those of "
-        "[[μ(1-μ)Y, -V], [-Vᵀ, 0]]."
+        "itself and those of [[μ(1-μ)Y, -V], [-Vᵀ, 0]]."
     ),
     paper_value="predicted = measured",
     measured_by=(
         "Random critical points (data or teacher chosen so that a random network is critical): widths 1-5, outputs "
-        "1-3, with and without "
-        "biases, two costs, population and data, two-layer and hidden layers, μ inside and outside [0, 1]; Y and V by "
-        "Eq. 19, inertia by "
-        "eigenvalues."
+        "1-3, with and without biases, two costs, population and data, two-layer and hidden layers, μ inside and "
+        "outside [0, 1]; Y and V by Eq. 19, inertia by eigenvalues."
     ),
     tolerance="exact",
     tolerance_reason="Numbers of eigenvalues; those counted as zero are a hundred times smaller than the others.",

@@ -3,10 +3,9 @@ r"""A model in two dimensions of a minimum at infinity beside a line of critical
 L(w, μ) = -u (w⁴/4 - (c1 + c2) u w³/3 + c1 c2 u² w²/2),   u(μ) = μ(1-μ)/(μ² + (1-μ)²).
 
 ∂L/∂w = -u w (w - u c1)(w - u c2): the line w = 0 is critical, with ∂²L/∂w² = -c1 c2 u³ on it. At its other zeros w = u
-c
-the loss is -u⁵ c³ (2c' - c)/12, c' being the other constant. u is ½ at μ = ½, 0 at 0 and 1, and -½ at ±∞, so minima
-in w are carried along: for c1 c2 < 0 and μ outside [0, 1] to w = -c/2 at μ = ±∞; for c1, c2 > 0 and μ in (0, 1) to
-w = min(c1, c2)/2 at μ = ½.
+c the loss is -u⁵ c³ (2c' - c)/12, c' being the other constant. u is ½ at μ = ½, 0 at 0 and 1, and -½ at ±∞, so minima
+in w are carried along: for c1 c2 < 0 and μ outside [0, 1] to w = -c/2 at μ = ±∞; for c1, c2 > 0 and μ in (0, 1) to w =
+min(c1, c2)/2 at μ = ½.
 """
 
 from typing import Any

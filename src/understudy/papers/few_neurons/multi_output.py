@@ -80,8 +80,7 @@ CLAIM = Claim(
     where="Lemma D.1, D.2, Eq. 20, 103-105",
     statement=(
         "With several outputs and V ≠ 0 every split point is a strict saddle; at μ = 0, 1 the number of zero "
-        "eigenvalues follows from the "
-        "null space of V."
+        "eigenvalues follows from the null space of V."
     ),
     paper_value="≥ 1 negative eigenvalue; d - d_out + 2 zeros if dim Null(V) = 1",
     measured_by=(

@@ -72,17 +72,14 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     note = (
         f"Read from a plot, both equalities are approximate: for sigmoid a/k - 1 reaches {sigmoid:.2g}, for softplus "
-        f"‖w‖a/√k - 1 reaches "
-        f"{softplus:.2g} for k = 2 … 10. The caption's 'for softplus and tanh, it is just below √k' must mean sigmoid "
-        f"and tanh. Eq. 16 is in units "
-        "of 2π: Eq. 46 splits 1/2π off h."
+        f"‖w‖a/√k - 1 reaches {softplus:.2g} for k = 2 … 10. The caption's 'for softplus and tanh, it is just below "
+        "√k' must mean sigmoid and tanh. Eq. 16 is in units of 2π: Eq. 46 splits 1/2π off h."
     )
     notes = (
-        f"Theorem 3.4 is stated for every β > 0; the later paper proves its Eq. 74 for β ≤ 2 only. For β from "
-        f"{min(betas):g} to {max(betas):g} both "
-        "inequalities were found to hold: Lemma C.3's properties do not change with β, which only rescales the "
-        "argument. tanh here is tanh(x), "
-        "outside both papers' proofs (Eq. 31-34 treat it as a shifted sigmoid; it is one with argument doubled)."
+        "Theorem 3.4 is stated for every β > 0; the later paper proves its Eq. 74 for β ≤ 2 only. For β from "
+        f"{min(betas):g} to {max(betas):g} both inequalities were found to hold: Lemma C.3's properties do not change "
+        "with β, which only rescales the argument. tanh here is tanh(x), outside both papers' proofs (Eq. 31-34 treat "
+        "it as a shifted sigmoid; it is one with argument doubled)."
     )
     data: dict[str, Any] = {
         "k": ks,
@@ -136,8 +133,7 @@ CLAIM = Claim(
     where="Thm 3.2-3.4, Fig. 2",
     statement=(
         "One neuron and k orthonormal teachers: ‖w‖a = k h(1/√k)/h(1) for ReLU; ‖w‖ ≤ 1/√k and a ≥ k for softplus with "
-        "every β > 0, and as seen in "
-        "simulations for tanh; for sigmoid a = k, for softplus ‖w‖a = √k exactly."
+        "every β > 0, and as seen in simulations for tanh; for sigmoid a = k, for softplus ‖w‖a = √k exactly."
     ),
     paper_value={"softplus": "‖w‖ ≤ 1/√k, a ≥ k, ‖w‖a = √k", "sigmoid": "a = k", "relu": "‖w‖a = k h(u)/h(1)"},
     measured_by=(

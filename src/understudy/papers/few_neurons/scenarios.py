@@ -54,8 +54,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     ]
     notes = (
         "The sentence that ends Section 4, 'either for all μ in (0, 0.5] or for all μ > 0', must end in μ < 0, and it "
-        "is no exclusive or: in "
-        "scenario iii both hold."
+        "is no exclusive or: in scenario iii both hold."
     )
     return Measurement(checks, {"scenario of each neuron": found, "split points certified": told}, notes=notes)
 
@@ -72,10 +71,8 @@ CLAIM = Claim(
     paper_value="i: minima in (0, 1); ii: minima outside [0, 1]; iii: none; non-strict saddles at 0 and 1",
     measured_by=(
         "Y by Eq. 19 at every neuron of the two local minima of the four-teacher example; certificates at split "
-        "points, "
-        "those at μ = 0 and 1 by the slopes in the outgoing weight of the silent part beside it; there also a lower "
-        "loss at every of "
-        "four shrinking distances."
+        "points, those at μ = 0 and 1 by the slopes in the outgoing weight of the silent part beside it; there also a "
+        "lower loss at every of four shrinking distances."
     ),
     tolerance="exact",
     tolerance_reason="Verdicts.",

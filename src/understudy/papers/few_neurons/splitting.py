@@ -61,8 +61,7 @@ CLAIM = Claim(
     where="Sec. 2.2, Eq. 10-12",
     statement=(
         "Splitting one or several neurons into any number of parts, with coefficients that sum to one, keeps the "
-        "network's function and "
-        "keeps a critical point critical."
+        "network's function and keeps a critical point critical."
     ),
     paper_value="unchanged function, zero gradient",
     measured_by=(

@@ -106,12 +106,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     data |= {"w": grid_w, "mu": grid_mu}
     note = (
         "The printed first derivative gives ∂²L/∂w² = -c1 c2 u³ on the line; the printed one has a factor 2 (the "
-        "signs, and so the kinds of "
-        "points, stay). Its other zeros are w = u c1 and u c2 with u → -½ as μ → ±∞, so minima at infinity are at w = "
-        "-c1/2 and -c2/2: a push "
-        "to w > 0 ends at -c/2 for the negative constant, not at c/2 for the positive one; and since L depends on μ "
-        "through u(μ) = u(1-μ) "
-        "alone, w is not reflected for μ < 0. For equal signs the minimum is at (min(c1, c2)/2, ½), because u(½) = ½."
+        "signs, and so the kinds of points, stay). Its other zeros are w = u c1 and u c2 with u → -½ as μ → ±∞, so "
+        "minima at infinity are at w = -c1/2 and -c2/2: a push to w > 0 ends at -c/2 for the negative constant, not at "
+        "c/2 for the positive one; and since L depends on μ through u(μ) = u(1-μ) alone, w is not reflected for μ < 0. "
+        "For equal signs the minimum is at (min(c1, c2)/2, ½), because u(½) = ½."
     )
     return Measurement(checks, ends, data=data, printed=printed, erratum_note=note)
 
@@ -143,8 +141,7 @@ CLAIM = Claim(
     where="App. D.2.3, Fig. 8",
     statement=(
         "The model L(w, μ) has a critical line w = 0; for c1 c2 < 0 pushes off its saddles run to minima at infinity "
-        "at w = c1/2 or c2/2, for "
-        "c1, c2 > 0 to a minimum at (min(c1, c2), ½) or away."
+        "at w = c1/2 or c2/2, for c1, c2 > 0 to a minimum at (min(c1, c2), ½) or away."
     ),
     paper_value="∂²L/∂w² = -2 c1 c2 u³; destinations (c1/2, ±∞), (c2/2, ±∞), (min{c1, c2}, 0.5)",
     measured_by=(

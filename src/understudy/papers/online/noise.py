@@ -55,8 +55,7 @@ CLAIM = Claim(
     where="our derivation; compare Goldt et al. 2019, final errors of students with more neurons than their teachers",
     statement=(
         "Label noise σ leaves soft committee machines (erf, M teachers, M + L students) with a generalisation error "
-        "that grows "
-        "with L: linear in η for small η, and in closed form for linear students."
+        "that grows with L: linear in η for small η, and in closed form for linear students."
     ),
     paper_value="as we derive it: erf ε ≈ (ησ²/2π)(L + M/√3) for η → 0; linear ε = ησ²(L + M)/(4 - 2η(L + M))",
     measured_by="Linear response of the equations around the perfect student, and long runs at a finite η.",

@@ -54,8 +54,7 @@ CLAIM = Claim(
     where="Saad and Solla 1995, the symmetric phase at small η; the point as in copy-average, App. B",
     statement=(
         "At small learning rates K students of K orthonormal teachers (erf) linger near a symmetric fixed point and "
-        "leave "
-        "it along one growing direction to specialise."
+        "leave it along one growing direction to specialise."
     ),
     paper_value="Q = C = 1/(2K-1), R = 1/√(K(2K-1)), ε = (K/π)(π/6 - K asin(1/2K))",
     measured_by=(

@@ -153,27 +153,22 @@ CLAIM = Claim(
     where="README, us.certify",
     statement=(
         "A certificate is never wrong: its inertia is the Hessian's, and what it calls a minimum, a strict or a "
-        "non-strict saddle is "
-        "one. Where it cannot tell it says so."
+        "non-strict saddle is one. Where it cannot tell it says so."
     ),
     paper_value="0 wrong of 1,000 for every kind of task",
     measured_by=(
         "Random critical points of random tasks: searched by Levenberg-Marquardt on the gradient from random starts "
-        "and after descents, "
-        "split at random μ and at 0 and 1, with dead neurons, copy-average points. For each the Hessian by automatic "
-        "differentiation of a "
-        "loss written a second time (interactions, or the trapezoidal rule over inputs), its eigenvalues by LAPACK, "
-        "zero below 1e-13 of the "
-        "largest and another number above 1e-7; where others remain, descent from 24 starts in balls of radius 0.1 to "
-        "0.0003. Where a minimum could be narrower than these balls "
-        "or falls are below rounding, the reference does not tell."
+        "and after descents, split at random μ and at 0 and 1, with dead neurons, copy-average points. For each the "
+        "Hessian by automatic differentiation of a loss written a second time (interactions, or the trapezoidal rule "
+        "over inputs), its eigenvalues by LAPACK, zero below 1e-13 of the largest and another number above 1e-7; where "
+        "others remain, descent from 24 starts in balls of radius 0.1 to 0.0003. Where a minimum could be narrower "
+        "than these balls or falls are below rounding, the reference does not tell."
     ),
     tolerance="no wrong verdict; nine of ten points of each kind decided by the certificate, and nine of ten by the "
     "reference",
     tolerance_reason=(
         "Verdicts are compared exactly, and so are inertias where no eigenvalue is in the gap: there it may be "
-        "rounding, the distance to "
-        "the critical point, or itself."
+        "rounding, the distance to the critical point, or itself."
     ),
     quick={"points": 30, "cell": 30, "keep": False, "seed": 0, "kinds": QUICK},
     full={"points": 1000, "cell": 250, "keep": True, "seed": FRESH_SEED, "kinds": list(NAMES)},

@@ -197,17 +197,15 @@ CLAIM = Claim(
     id="kill-soak",
     where="README, understudy sweep --help",
     statement=(
-        "A sweep may be killed at any moment: what is finished is in the store, whole, and the same command goes on "
-        "to the "
-        "results it would have had."
+        "A sweep may be killed at any moment: what is finished is in the store, whole, and the same command goes on to "
+        "the results it would have had."
     ),
     paper_value="nothing lost in 20 kills",
     measured_by=(
         "understudy sweep as a process of its own with its workers, the whole group killed with SIGKILL at random "
-        "moments and resumed; "
-        "after each kill every cell that had been finished is opened, checked against its seal and compared with its "
-        "bytes at the kill "
-        "before; at the end all cells are compared with those of a sweep that nobody killed."
+        "moments and resumed; after each kill every cell that had been finished is opened, checked against its seal "
+        "and compared with its bytes at the kill before; at the end all cells are compared with those of a sweep that "
+        "nobody killed."
     ),
     tolerance="exact",
     tolerance_reason="Files are compared byte by byte, results bit by bit.",

@@ -112,22 +112,17 @@ CLAIM = Claim(
     where="README, us.certify",
     statement=(
         "A certificate is never too sure: on points whose nature is known by algebra or construction it is right or "
-        "says that it "
-        "cannot tell."
+        "says that it cannot tell."
     ),
     paper_value="0 wrong",
     measured_by=(
         "Functions of one to six variables in random bent coordinates: quadratic forms, powers up to 16, forms that "
-        "fall along curves "
-        "only, small terms that decide close by beside larger ones of higher order, curvatures down to 1e-15 beside "
-        "folds and "
-        "pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. Points of tasks: zero loss "
-        "with split, dead "
-        "and cancelling neurons, the same on data, splits with known Y and μ, samples on kinks, zero networks with "
-        "weight decay, "
-        "students on the sphere. All drawn by a generator. The seed of the full run was fixed by a rule before the "
-        "run, and "
-        "nothing was adjusted to it: the number of commits of this repository when the certificate was finished."
+        "fall along curves only, small terms that decide close by beside larger ones of higher order, curvatures down "
+        "to 1e-15 beside folds and pitchforks, flat families, plateaus that run out flat; in units from 1e-9 to 1e9. "
+        "Points of tasks: zero loss with split, dead and cancelling neurons, the same on data, splits with known Y and "
+        "μ, samples on kinks, zero networks with weight decay, students on the sphere. All drawn by a generator. The "
+        "seed of the full run was fixed by a rule before the run, and nothing was adjusted to it: the number of "
+        "commits of this repository when the certificate was finished."
     ),
     tolerance="no wrong verdict; 1 % undecided of points that are critical to rounding and not degenerate",
     tolerance_reason="The natures are exact. Where double precision cannot tell, 'undecided' is the right answer.",

@@ -183,12 +183,9 @@ CLAIM = Claim(
     where="us.certify(proof=True)",
     statement=(
         "Natures and orders that our findings rest on are theorems: tight balance is a strict minimum from ρ = 6 on; "
-        "the copy-average point "
-        "turns from a minimum into a saddle at n = 6, 12, 20 for k = n + 1, 2, 3; it lies below perturbed copies at "
-        "(4, 5) and above them at "
-        "(5, 6); the four softplus minima are minima; one ReLU neuron has a critical point opposite to its teachers; "
-        "all seeds of the default "
-        "case are one strict minimum."
+        "the copy-average point turns from a minimum into a saddle at n = 6, 12, 20 for k = n + 1, 2, 3; it lies below "
+        "perturbed copies at (4, 5) and above them at (5, 6); the four softplus minima are minima; one ReLU neuron has "
+        "a critical point opposite to its teachers; all seeds of the default case are one strict minimum."
     ),
     paper_value="every statement proved, every proof accepted",
     measured_by="Ball arithmetic: Krawczyk's test, Gershgorin's discs; a checker with other formulas and algorithms.",

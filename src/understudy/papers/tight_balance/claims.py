@@ -50,9 +50,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper=PAPER,
         id="copy-critical",
         where="Thm 2.1, Thm 2.3, Lemma B.1",
-        statement="Copies of orthonormal teachers are critical; distinct copies are the global minimum for even ρ > "
-        "2, n ≤ k, and for "
-        "ρ = 2 any orthonormal frame in the teachers' span is.",
+        statement="Copies of orthonormal teachers are critical; distinct copies are the global minimum for even ρ > 2, "
+        "n ≤ k, and for ρ = 2 any orthonormal frame in the teachers' span is.",
         paper_value={"loss of distinct copies": "(k - n)/2"},
         measured_by=(
             "Gradients at random copies; losses reached by the flow from uniform starts; random frames at ρ = 2."
@@ -144,8 +143,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="plateau",
         where="Sec. 3.1, Fig. 4, 5",
         statement="Students started beside one teacher linger at tight balance; the probability of meeting it from "
-        "uniform starts "
-        "grows with d (n = k = 2, ρ = 4).",
+        "uniform starts grows with d (n = k = 2, ρ = 4).",
         paper_value="increases with d",
         measured_by=(
             "Plateau detection along flows; within 0.1 of a tight-balance point up to time 10⁸, at least 1,000 starts "
@@ -163,8 +161,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="pairs",
         where="Sec. 2.4, 3.1",
         statement="Pairs of students orthogonal to all others, in the span of two teachers, form tight-balance points "
-        "for n ≤ k ≤ d; few "
-        "pairs do, the other students copy.",
+        "for n ≤ k ≤ d; few pairs do, the other students copy.",
         paper_value="a few pairs",
         measured_by="Gradients and certificates at constructed points; ends of runs from uniform starts.",
         tolerance="1e-12 on gradients",
@@ -188,12 +185,10 @@ CLAIMS: tuple[Claim, ...] = (
         id="split-cone",
         where="Lemma 3.1, 3.2, Fig. 6, 9",
         statement="Students started closest to different teachers converge to them (n = k = d = 2); with 1/n on the "
-        "repulsion "
-        "w_i·v_i > 2^(-1/2) + 1/(40(ρ - 3.9)) suffices for n ≤ k ≤ d.",
+        "repulsion w_i·v_i > 2^(-1/2) + 1/(40(ρ - 3.9)) suffices for n ≤ k ≤ d.",
         paper_value={"ε": "1/(40(ρ - 3.9))"},
         measured_by="Flows from starts in the cones, random and on their edge; an adversarial search for starts that "
-        "fail; a "
-        "counterexample with many students.",
+        "fail; a counterexample with many students.",
         tolerance="exact counts",
         tolerance_reason="One failing start would refute the lemma.",
         quick={
@@ -224,8 +219,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="losses",
         where="Sec. 3.3, Fig. 7",
         statement="Under the correlation loss students approach the closest teacher monotonically; under the squared "
-        "loss students beside "
-        "one teacher meet tight balance and end at different ones.",
+        "loss students beside one teacher meet tight balance and end at different ones.",
         paper_value="monotone approach; different teachers in the end",
         measured_by="The same uniform starts under both losses, n = k = 2, d = 3, ρ = 4.",
         tolerance="1e-9 on monotony",
@@ -253,8 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="even-mnist",
         where="Sec. 4.1, Fig. 8",
         statement="On MNIST, 3 layers with 100 neurons each, Adam: the absolute value and the quadratic do about as "
-        "well as ReLU, "
-        "activations with small derivatives near 0, such as the quartic, poorly.",
+        "well as ReLU, activations with small derivatives near 0, such as the quartic, poorly.",
         paper_value="abs and quadratic comparable to ReLU; quartic worse and unstable",
         measured_by="Training all seeds at once from the user's copy of MNIST; test accuracy after each epoch.",
         tolerance="3 points of accuracy for 'comparable', 5 for 'worse'",

@@ -1,16 +1,12 @@
 """Split-cone starts: every student nearest to a teacher of its own (Ottlik, Lemmas 3.1 and 3.2).
 
 With factor 1/n on the repulsion let every student satisfy w_i·v_i ≥ t = 2^(-1/2) + ε, and s = √(1 - t²). Let the rest
-of w_0 lie along a
-rival teacher v_l, where the attraction pulls w_0·v_0 up by t^(ρ-1)s² - t s^ρ only, and let each student j ≠ 0, l use
-its freedom s to
-lean in the plane of v_0 and v_l by an angle χ off w_0: it pushes w_0·v_0 down by s^(ρ+1) cos^(ρ-1)χ sin χ / n. The
-student of v_l, if
-there is one, can keep out of the way. For small ε the m pushes win, m = n - 2 if v_l has a student and n - 1 if not,
-and w_0 leaves its
-cone; if it crosses over to v_l before the others have moved away, the lemma's conclusion fails. The paper's proof
-assumes
-|w_i·w_j| ≤ s², which bounds a push by t³s^(2ρ-2); overlaps can be up to 2ts, and the true pushes are larger.
+of w_0 lie along a rival teacher v_l, where the attraction pulls w_0·v_0 up by t^(ρ-1)s² - t s^ρ only, and let each
+student j ≠ 0, l use its freedom s to lean in the plane of v_0 and v_l by an angle χ off w_0: it pushes w_0·v_0 down by
+s^(ρ+1) cos^(ρ-1)χ sin χ / n. The student of v_l, if there is one, can keep out of the way. For small ε the m pushes
+win, m = n - 2 if v_l has a student and n - 1 if not, and w_0 leaves its cone; if it crosses over to v_l before the
+others have moved away, the lemma's conclusion fails. The paper's proof assumes |w_i·w_j| ≤ s², which bounds a push by
+t³s^(2ρ-2); overlaps can be up to 2ts, and the true pushes are larger.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 r"""Which students on the sphere reach their own teachers: an explicit flow of many starts, until each is decided.
 
 The question of split-cone starts (Ottlik, Lemmas 3.1 and 3.2) is where runs end, not how they get there, and it is
-asked of tens
-of thousands of starts for dozens of degrees and widths. The field is not stiff, so that an explicit method in plain
-arrays does
-it, without compiling a program for each degree.
+asked of tens of thousands of starts for dozens of degrees and widths. The field is not stiff, so that an explicit
+method in plain arrays does it, without compiling a program for each degree.
 
 A run is decided as soon as every overlap |w_i·v_i| is at least `safe_overlap`: from there none can fall. With t =
 w_i·v_i,

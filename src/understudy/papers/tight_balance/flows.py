@@ -79,23 +79,19 @@ def plateau(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             "Meeting: within 0.1 of a tight-balance point in ℝ^(2d), up to symmetry, at some time up to 10⁸ (0.05 and "
-            "0.2 are in "
-            "the figure). Two students that go to the same teacher approach it, split in a direction that for large d "
-            "is nearly "
-            "orthogonal to the other teacher, and turn into the teachers' plane in a time that grows with d, while "
-            "their mean "
-            "angle s decays exponentially: what escapes after 1/(64 s²) at d = 2 is for large d caught for all "
-            "practical purposes."
+            "0.2 are in the figure). Two students that go to the same teacher approach it, split in a direction that "
+            "for large d is nearly orthogonal to the other teacher, and turn into the teachers' plane in a time that "
+            "grows with d, while their mean angle s decays exponentially: what escapes after 1/(64 s²) at d = 2 is for "
+            "large d caught for all practical purposes."
         ),
         printed=[
             equal(f"the probability grows with d: falls beyond the 95 % intervals, d = 2 … {dims[-1]}", 0, all_falls)
         ],
         erratum_note=(
             f"The probability grows up to d = {dims[peak]} or so and then falls: from overlaps of order d^(-1/2) the "
-            f"two students need "
-            "times of order d to find a teacher, which differ by as much; the later one finds the teacher taken, where "
-            "attraction and "
-            "repulsion cancel, and goes to the other. (The range of d in Fig. 5 is not given in the text.)"
+            "two students need times of order d to find a teacher, which differ by as much; the later one finds the "
+            "teacher taken, where attraction and repulsion cancel, and goes to the other. (The range of d in Fig. 5 is "
+            "not given in the text.)"
         ),
     )
 

@@ -96,12 +96,10 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             "Complete: squares of the torus are excluded by bounds on derivatives or lie in a neighbourhood of a known "
-            "zero where "
-            "there is no second; indices add up to 0. At ρ = 4 the neighbourhoods of the four degenerate points are "
-            "settled by "
-            "hand: ∂_1L + ∂_2L = sin 4φ_1 + sin 4φ_2 vanishes only for φ_1 + φ_2 ∈ (π/2)ℤ or φ_1 - φ_2 ∈ π/4 + (π/2)ℤ, "
-            "and on "
-            "these lines one equation in one angle is left, whose zeros are the listed ones."
+            "zero where there is no second; indices add up to 0. At ρ = 4 the neighbourhoods of the four degenerate "
+            "points are settled by hand: ∂_1L + ∂_2L = sin 4φ_1 + sin 4φ_2 vanishes only for φ_1 + φ_2 ∈ (π/2)ℤ or φ_1 "
+            "- φ_2 ∈ π/4 + (π/2)ℤ, and on these lines one equation in one angle is left, whose zeros are the listed "
+            "ones."
         ),
         printed=[
             close("w·v_1 at tight balance as printed, cos⁻¹(π/8)", math.acos(math.pi / 8), float(cosines[0]), 1e-9),
@@ -118,9 +116,8 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
         ],
         erratum_note=(
             "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For "
-            "ρ ≥ 6 a sixth "
-            "class appears: pairs that lean to one side (at ρ = 6 at π/24 and -5π/24), saddles between tight balance, "
-            "which has become a minimum, and the copies."
+            "ρ ≥ 6 a sixth class appears: pairs that lean to one side (at ρ = 6 at π/24 and -5π/24), saddles between "
+            "tight balance, which has become a minimum, and the copies."
         ),
     )
 
@@ -182,9 +179,8 @@ def angle(settings: Settings, progress: Progress) -> Measurement:
         data={"degrees": np.array(degrees), "angles": ours},
         notes=(
             "Exactly one angle for each ρ by Descartes' rule (see theory.tight_balance); as ρ → ∞, ρθ² → (2/3) ln 2 = "
-            "0.462. "
-            "The intermediate conditions are printed with -a√(1-a²)^ρ where +a√(1-a²)^ρ follows; it cancels in the "
-            "final one."
+            "0.462. The intermediate conditions are printed with -a√(1-a²)^ρ where +a√(1-a²)^ρ follows; it cancels in "
+            "the final one."
         ),
     )
 

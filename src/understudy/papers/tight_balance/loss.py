@@ -129,10 +129,8 @@ def copy_critical(settings: Settings, progress: Progress) -> Measurement:
         ],
         erratum_note=(
             "Lemma B.1: for even ρ the maximisers are ±v_j, not only v_j (and span ∩ sphere is meant where ∪ is "
-            "printed). "
-            "Theorem 2.1 needs ρ ≥ 2: at ρ = 1 the terms with w_j·w_i = 0 do not vanish, and copies of fewer students "
-            "than "
-            "teachers are not critical."
+            "printed). Theorem 2.1 needs ρ ≥ 2: at ρ = 1 the terms with w_j·w_i = 0 do not vanish, and copies of fewer "
+            "students than teachers are not critical."
         ),
     )
 
@@ -191,9 +189,8 @@ def euclid_nonzero(settings: Settings, progress: Progress) -> Measurement:
         printed=[at_least("smallest ‖B‖ for n < k", least, bound=1e-6)],
         erratum_note=(
             "The lemma is false as printed: at distinct copies, n < k, B_i = w_i - v_i = 0. The proof shows ‖first "
-            "row‖ ≥ 1 ≥ "
-            "‖second row‖ and overlooks that both are 1 there. What it does prove: for even ρ > 2, B = 0 exactly at "
-            "distinct copies, up to signs."
+            "row‖ ≥ 1 ≥ ‖second row‖ and overlooks that both are 1 there. What it does prove: for even ρ > 2, B = 0 "
+            "exactly at distinct copies, up to signs."
         ),
     )
 
@@ -230,8 +227,7 @@ def quadratic(settings: Settings, progress: Progress) -> Measurement:
         printed=[close("constant as printed", 2.5, largest, 1e-9)],
         erratum_note=(
             "The constant is 0, not 5/2: the three ½ enter as ½ - 2·½ + ½, and the norms cancel. Plainly: H_2(x) = (x² "
-            "- 1)/√2 and "
-            "the two means of -1 cancel, so the losses differ by the factor ½ only."
+            "- 1)/√2 and the two means of -1 cancel, so the losses differ by the factor ½ only."
         ),
     )
 

@@ -21,8 +21,7 @@ class Meeting:
     """Of `runs` uniform starts in dimension `dim`, how many came within each radius of a tight-balance point.
 
     `caught` counts runs that had not left by the end (time 10⁸): within 10⁻³ of it there. `elsewhere` counts runs that
-    ended
-    neither there nor at two different teachers.
+    ended neither there nor at two different teachers.
     """
 
     dim: int
@@ -57,8 +56,7 @@ def meet(dim: int, seeds: int, degree: int = 4, snapshots: int = 270) -> Meeting
     """Follow `seeds` uniform starts to time 10⁸ and count meetings.
 
     A run *meets* tight balance if at some kept time it is within 0.1 of a tight-balance point, as a vector in ℝ^(2d),
-    up to
-    order and signs of students and order and signs of teachers. Within that distance the speed is below 0.4, so a
+    up to order and signs of students and order and signs of teachers. Within that distance the speed is below 0.4, so a
     passage takes longer than the spacing of the snapshots (30 a decade) at the times when it happens.
     """
     task = Sphere(np.eye(2, dim), 2, activation=f"hermite:{degree}")

@@ -92,10 +92,8 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             "ρ = 4 is exactly where tight balance is born as a minimum: its turning mode has eigenvalue 0 and the loss "
-            "falls as "
-            "-16 s⁴, in every dimension. For ρ ≥ 6 all eigenvalues are positive; the least one out of the plane is ρ "
-            "sin^(ρ-2) θ_ρ. "
-            "Started beside one teacher both students end there forever."
+            "falls as -16 s⁴, in every dimension. For ρ ≥ 6 all eigenvalues are positive; the least one out of the "
+            "plane is ρ sin^(ρ-2) θ_ρ. Started beside one teacher both students end there forever."
         ),
         printed=[
             at_most(
@@ -167,11 +165,9 @@ def pairs(settings: Settings, progress: Progress) -> Measurement:
         measured={"students in pairs": float(np.mean(paired)), **endings},
         notes=(
             "Uniform starts. Only some students pair up; the others copy a teacher each. At ρ = 6 a rare end (2 %) is "
-            "a pair that is "
-            "still turning, flat to sixth order beside an eigenvalue of 3e-5: a non-strict saddle by the slopes along "
-            "its zero modes. "
-            "An earlier rule asked that every run is certified (0 of 40 quick runs were not, with a less strict "
-            "certificate)."
+            "a pair that is still turning, flat to sixth order beside an eigenvalue of 3e-5: a non-strict saddle by "
+            "the slopes along its zero modes. An earlier rule asked that every run is certified (0 of 40 quick runs "
+            "were not, with a less strict certificate)."
         ),
     )
 

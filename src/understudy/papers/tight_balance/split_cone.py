@@ -73,8 +73,7 @@ def split_cone(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             f"{runs} starts above the bound at n = k ≤ 6. The failing ε come from an adversarial search: lower bounds "
-            f"of the true "
-            "thresholds. With factor 1/n ≤ ½ on the repulsion there is no tight balance at all (see "
+            "of the true thresholds. With factor 1/n ≤ ½ on the repulsion there is no tight balance at all (see "
             "theory.tight_balance)."
         ),
         printed=[
@@ -88,11 +87,9 @@ def split_cone(settings: Settings, progress: Progress) -> Measurement:
         ],
         erratum_note=(
             f"Lemma 3.2 is false for many students: {case} has a start from which student 1 goes to teacher {k}. The "
-            f"proof bounds "
-            "|w_i·w_j| by 1 - (w_i·v_i)², but overlaps reach twice that. In the limit of many students this family of "
-            "starts fails up "
-            "to 1.02, 1.14, 1.12 and 1.07 times the bound at ρ = 6, 8, 10, 12. For n = k ≤ 6 the bound held wherever "
-            "it was tried."
+            "proof bounds |w_i·w_j| by 1 - (w_i·v_i)², but overlaps reach twice that. In the limit of many students "
+            "this family of starts fails up to 1.02, 1.14, 1.12 and 1.07 times the bound at ρ = 6, 8, 10, 12. For n = "
+            "k ≤ 6 the bound held wherever it was tried."
         ),
     )
 
