@@ -146,5 +146,35 @@ class Odd(nn.Module):
         return self.head(self.norm(self.normed(x))) + side
 
 
+class Branching(nn.Module):
+    """A part that branches on values, with or without a layer that the example does not reach, beside one that does
+    not branch."""
+
+    def __init__(self, unseen=False):
+        super().__init__()
+        self.stem = nn.Linear(6, 8)
+        self.part = Branches(unseen)
+        self.free = nn.Linear(7, 9)
+        self.head = nn.Linear(9, 2)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.free(self.part(torch.relu(self.stem(x)), x))))
+
+
+class Branches(nn.Module):
+    def __init__(self, unseen):
+        super().__init__()
+        self.before = nn.Linear(8, 10)
+        self.first = nn.Linear(10, 7)
+        self.after = nn.Linear(7, 7)
+        self.other = nn.Linear(8, 7) if unseen else None
+
+    def forward(self, x, inputs):
+        found = self.first(torch.relu(self.before(x)))
+        if inputs.abs().max() > 1e6:
+            return self.other(x) if self.other is not None else torch.tanh(self.after(found))
+        return torch.relu(self.after(torch.relu(found)))
+
+
 def images(count, size=16):
     return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(1))

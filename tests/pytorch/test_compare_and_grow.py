@@ -46,6 +46,22 @@ def test_depths_may_differ_and_cka_is_never_nan():
         ut.compare(nets.Vgg(), nets.Vgg(), data, threshold=2)
 
 
+def test_layers_that_read_twice_are_left_out():
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.again, self.last = (torch.nn.Linear(*size) for size in ((4, 6), (6, 6), (6, 2)))
+
+        def forward(self, x):
+            return self.last(torch.relu(self.again(torch.relu(self.again(torch.relu(self.first(x)))))))
+
+    model = nets.seeded(Twice)
+    (layer,) = ut.compare(model, model, torch.randn(60, 4)).layers
+    assert (layer.teacher, layer.recovered) == ("again", layer.neurons)
+    notes = ut.report(nets.seeded(nets.Odd), nets.images(3, 8)).notes
+    assert len(set(notes)) == len(notes)
+
+
 @pytest.mark.parametrize(
     ("make", "data"),
     [(lambda: nets.mlp(6, 9, 7, 3), torch.randn(200, 6)), (nets.ResNet, nets.images(30))],

@@ -70,6 +70,17 @@ def test_a_layer_that_reads_and_makes_the_same_neurons_is_narrowed_with_them():
     torch.testing.assert_close(smaller.model(data), model(data), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_type_mode_and_order_in_memory_stay(dtype):
+    model = nets.seeded(nets.ResNet).to(dtype, memory_format=torch.channels_last).train()
+    small = ut.compress(model, nets.images(40, 8), keep=0.5).model
+    assert {tensor.dtype for tensor in small.parameters()} == {dtype}
+    assert all(module.training for module in small.modules())
+    weight = small.stages[0][0].conv1.weight
+    assert weight.is_contiguous(memory_format=torch.channels_last)
+    assert not weight.is_contiguous()
+
+
 def test_redundant_neurons_cost_nothing():
     data = torch.randn(400, 6, generator=torch.Generator().manual_seed(0))
     smaller = ut.compress(redundant_mlp(), data, widths=[12, 8])
@@ -205,6 +216,8 @@ def test_a_constructor_makes_fresh_networks_of_the_new_widths():
         ({"keep": 0.5, "select": "svd"}, "select is one of elimination, qr; received 'svd'"),
         ({"keep": 0.5, "data": []}, "no inputs"),
         ({"keep": 0.5, "data": 3}, "received int"),
+        ({"keep": 0.5, "data": iter([torch.ones(5, 4)])}, "iterator .* can be read only once"),
+        ({"keep": 0.5, "data": [(torch.ones(2, 4), ["cat", "dog"])]}, "labels of a batch are not numbers"),
         ({"keep": 0.5, "data": [{"sensor": torch.ones(5, 4)}]}, "with the entries sensor. Call the inputs 'inputs'"),
         ({"keep": 0.5, "data": torch.full((3, 4), torch.nan)}, "not finite"),
         ({"keep": 0.5, "data": torch.ones(5, 3)}, "fails on an example input of shape \\(3, 3\\)"),

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from understudy.torch import symmetric  # noqa: E402
 from understudy.torch.report import rank_of  # noqa: E402
+from understudy.torch.select import make_reader  # noqa: E402
 
 
 def moments(size, rank, seed=0):
@@ -43,9 +44,26 @@ def test_a_limit_on_eigenvalues_is_met_on_one_side_only():
     assert not symmetric.exceeds(matrix, 1.001 * lowest)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-7])
 @pytest.mark.parametrize("rank", [3, 40, 60])
-def test_ranks_by_cholesky_are_those_by_eigenvalues(rank, monkeypatch):
+def test_ranks_by_cholesky_are_those_by_eigenvalues(rank, scale, monkeypatch):
+    """With the size of one neuron below the limit of 1e-6 it no longer counts, unless others are missing too."""
     matrix = moments(40, rank)
-    by_eigenvalues = rank_of(matrix)
+    matrix[0] *= scale
+    matrix[:, 0] *= scale
+    reader = make_reader(matrix, matrix[:, :1], torch.arange(40), 1.0)
+    by_eigenvalues = rank_of(matrix, reader)
     monkeypatch.setitem(rank_of.__globals__, "EIGENVALUES", 0)
-    assert rank_of(matrix) == by_eigenvalues == min(rank, 40)
+    assert rank_of(matrix, reader) == by_eigenvalues == min(rank, 40 if scale == 1 else 39)
+
+
+def test_a_reader_remembers_what_is_known_of_its_least_eigenvalue(monkeypatch):
+    matrix = moments(6, 9)
+    reader = make_reader(matrix, matrix[:, :1], torch.arange(6), 1.0, rows=9)
+    lowest = float(torch.linalg.eigvalsh(reader.gram)[0])
+    assert reader.exceeds(0.9 * lowest)
+    assert not reader.exceeds(1.1 * lowest)
+    monkeypatch.setitem(make_reader.__globals__, "exceeds", None)  # not asked again
+    assert reader.exceeds(0.8 * lowest)
+    assert not reader.exceeds(1.2 * lowest)
+    assert not make_reader(matrix, matrix[:, :1], torch.arange(6), 1.0, rows=5).exceeds(1e-10)

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import small_networks as nets  # noqa: E402
 
+import understudy.torch as ut  # noqa: E402
 from understudy.torch.edit import cut  # noqa: E402
 from understudy.torch.model import prepare  # noqa: E402
 
@@ -45,6 +46,17 @@ def test_what_cannot_be_narrowed_is_named_and_the_rest_is_not():
     assert frozen["free"] == "the weights shared.weight are used twice"
     assert "decide" in frozen["decides"]
     assert "layer_norm in norm" in frozen["normed"]
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_layers_that_another_branch_may_use_keep_their_widths(unseen):
+    """Narrowed networks must run on inputs that take the branch which the example did not take."""
+    model = nets.seeded(nets.Branching, unseen)
+    free, frozen = spaces(model, torch.randn(3, 6))
+    assert free == ({"free": 9} if unseen else {"stem": 8, "part.before": 10, "free": 9})
+    assert frozen["part.after"] == "the code in part may take another way for other values (bool)"
+    smaller = ut.compress(model, torch.randn(50, 6), keep=0.5)
+    assert smaller.model(torch.full((2, 6), 1e7)).shape == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def stream(data: Any, model: nn.Module) -> Iterator[tuple[torch.Tensor, torch.Te
         x = x.to(device=device, dtype=dtype) if x.is_floating_point() else x.to(device)
         if x.is_floating_point() and not is_finite(x):
             raise ValueError("data: some inputs are not finite (NaN or infinity). Remove them first.")
-        y = torch.as_tensor(pair[1]).to(device) if len(pair) > 1 else None
+        y = _labels(pair[1]).to(device) if len(pair) > 1 else None
         empty = False
         yield x, y
     if empty:
@@ -101,12 +101,26 @@ def _items(data: Any) -> Iterable[Any]:
         return zip(x.split(BATCH), y.split(BATCH), strict=True)
     if isinstance(data, Dataset) and not isinstance(data, DataLoader):
         return DataLoader(data, batch_size=BATCH)
+    if isinstance(data, Iterator):
+        raise TypeError(
+            f"data is an iterator ({type(data).__name__}), which can be read only once; more passes are needed. Give a "
+            "DataLoader, a Dataset or a list of its batches."
+        )
     if isinstance(data, Iterable):
         return data
     raise TypeError(
         "data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received "
         f"{type(data).__name__}."
     )
+
+
+def _labels(found: Any) -> torch.Tensor:
+    try:
+        return torch.as_tensor(found)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"data: the labels of a batch are not numbers ({error}). Give numbers, or no labels."
+        ) from None
 
 
 INPUTS = ("inputs", "input", "x", "images", "image", "pixel_values", "features", "data")

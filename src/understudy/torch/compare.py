@@ -8,6 +8,7 @@ new random weights, and the difference is what training (or compression) gave.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -141,10 +142,14 @@ def compare(
 
 
 def activations(model: nn.Module, graph: Graph, sample: Sample) -> dict[str, np.ndarray]:
-    """Values (N, places, n) of every hidden space as its first reader sees them, at a few positions of each input."""
+    """Values (N, places, n) of every hidden space as its first reader sees them, at a few positions of each input.
+
+    A layer that is used twice sees several spaces; those that only such layers read are left out.
+    """
+    uses = Counter(call.weight for call in graph.calls)
     first: dict[str, tuple[Call, int, str]] = {}
     for space in graph.spaces.values():
-        for call in graph.readers(space.index)[:1]:
+        for call in [call for call in graph.readers(space.index) if uses[call.weight] == 1][:1]:
             if len(call.inputs or ()) == 1:
                 first[call.weight] = (call, space.index, space.path)
     found: dict[str, list[np.ndarray]] = {path: [] for _, _, path in first.values()}

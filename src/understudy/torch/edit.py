@@ -42,11 +42,16 @@ def get_tensor(model: nn.Module, name: str) -> torch.Tensor:
 
 
 def set_tensor(model: nn.Module, name: str, value: torch.Tensor) -> None:
-    """Replace a parameter or buffer by another of any shape, and let the layer's attributes follow."""
+    """Replace a parameter or buffer by another of any shape, and let the layer's attributes follow.
+
+    Type, device and order in memory (channels last) stay.
+    """
     path, _, leaf = name.rpartition(".")
     module = model.get_submodule(path)
     old = getattr(module, leaf)
-    value = value.detach().to(old.dtype).to(old.device).contiguous()
+    last = old.ndim == 4 and not old.is_contiguous() and old.is_contiguous(memory_format=torch.channels_last)
+    order = torch.channels_last if last else torch.contiguous_format
+    value = value.detach().to(old.dtype).to(old.device).contiguous(memory_format=order)
     if isinstance(old, nn.Parameter):
         setattr(module, leaf, nn.Parameter(value, requires_grad=old.requires_grad))
     else:

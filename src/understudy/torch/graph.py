@@ -92,7 +92,7 @@ class Graph:
     def notes(self, what: str) -> tuple[str, ...]:
         """Why each frozen layer is left alone ("not narrowed", …); the network's own outputs need no reason."""
         frozen = [space for space in self.spaces.values() if space.frozen and "outputs" not in space.frozen]
-        return tuple(f"{space.path}: {what}, because {space.frozen}." for space in frozen)
+        return tuple(dict.fromkeys(f"{space.path}: {what}, because {space.frozen}." for space in frozen))
 
     def readers(self, space: int) -> list[Call]:
         """Calls that read these neurons."""

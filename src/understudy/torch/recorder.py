@@ -39,6 +39,8 @@ class Recorder(TorchFunctionMode):
         self.calls: list[Call] = []
         self.used: dict[str, str] = {}
         self.functions: list[set[str]] = []
+        self.touched: set[str] = set()  # parameters and buffers that some function was given
+        self.branches: list[tuple[str, str, int]] = []  # module, function that read values, calls before it
 
     @contextmanager
     def watch_modules(self) -> Iterator[None]:
@@ -55,10 +57,13 @@ class Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = plain_name(func)
-        read = [t for t in tensors_in((args, kwargs)) if id(t) in self.values]
+        given = tensors_in((args, kwargs))
+        self.touched |= {self.names[id(t)] for t in given if id(t) in self.names}
+        read = [t for t in given if id(t) in self.values]
         out = tensors_in(result)
         if not out:
-            if name in READS_VALUES:
+            if name in READS_VALUES and any(id(t) not in self.names for t in given):
+                self.branches.append((self.stack[-1] if self.stack else "", name, len(self.calls)))
                 for tensor in read:
                     self.freeze(tensor, f"their values decide what the code does ({name}{self.where()})")
             return result
@@ -154,8 +159,24 @@ class Recorder(TorchFunctionMode):
         """The name of a parameter or buffer; a second use of one is noted as sharing."""
         return self.names.get(id(tensor)) if isinstance(tensor, torch.Tensor) else None
 
+    def freeze_branches(self) -> None:
+        """Leave layers alone that code after a branch on values may use in another way for other inputs.
+
+        These are the layers of the module that branches, from the branch on. If the module has parameters that the
+        example did not reach, another branch may use them on any of its values: then all its layers are left alone.
+        """
+        for path, name, before in self.branches:
+            inside = f"{path}." if path else ""
+            unseen = any(key.startswith(inside) for key, _ in self.model.named_parameters() if key not in self.touched)
+            where = f"in {path}" if path else "of the model"
+            for call in self.calls[0 if unseen else before :]:
+                if f"{call.path}.".startswith(inside):
+                    reason = f"the code {where} may take another way for other values ({name})"
+                    self.freeze_layout((*(call.inputs or ()), *call.outputs), reason)
+
     def finish(self) -> Graph:
         """The graph, with coupled spaces joined."""
+        self.freeze_branches()
 
         def resolve(layout: Layout) -> Layout:
             return tuple((self.root(space), repeats) for space, repeats in layout)

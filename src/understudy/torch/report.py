@@ -19,9 +19,9 @@ from understudy.torch.model import free_spaces, prepare
 from understudy.torch.moments import Moments, collect
 from understudy.torch.progress import Progress
 from understudy.torch.rows import pieces_of
-from understudy.torch.select import EXACT
-from understudy.torch.shrink import error_curve
-from understudy.torch.symmetric import exceeds, part_of, pivots_of, unit_sized
+from understudy.torch.select import EXACT, EXACT_RIDGE, Reader
+from understudy.torch.shrink import error_curve, readers_of
+from understudy.torch.symmetric import part_of, pivots_of, unit_sized
 from understudy.torch.table import html_table, text_table
 
 NOISE = 0.01
@@ -227,28 +227,34 @@ def _layer(
     gram = part_of(gram_of, places)
     alive = (~dead & ~still).numpy()
     cosines = unit_sized(gram, gram.diagonal().clamp(min=1e-300).sqrt()).numpy()
-    curve = error_curve(graph, space, moments)
+    readers = readers_of(graph, space, moments)
+    rank = rank_of(gram, readers[0])  # before the curve, which need not ask again whether neurons are independent
+    curve = error_curve(space, readers)
     return LayerReport(
         space.path, space.size, tuple(dead.nonzero().flatten().tolist()), tuple(still.nonzero().flatten().tolist()),
         tuple(_copies(model, graph, space)),
         tuple(g for g in groups_of_cosines(cosines, 1 - 5e-11, alive) if len(g) > 1),
-        rank_of(gram), float(gram.trace() ** 2 / (gram.norm() ** 2).clamp(min=1e-300)),
+        rank, float(gram.trace() ** 2 / (gram.norm() ** 2).clamp(min=1e-300)),
         next(k for k, e in enumerate(curve, start=1) if e <= EXACT * space.size), tuple(curve),
         sensitivity(model, graph.readers(space.index), inputs),
     )  # fmt: skip
 
 
-def rank_of(gram: torch.Tensor) -> int:
+def rank_of(gram: torch.Tensor, reader: Reader) -> int:
     """Directions that carry more than 1e-6 of the largest singular value of the activations.
 
-    Above EIGENVALUES neurons Cholesky factorisations stand for the eigenvalues, a tenth of the time: one that shows that
-    all are above the limit, or one with pivots, which counts the same unless eigenvalues lie near the limit.
+    Above EIGENVALUES neurons Cholesky factorisations stand for the eigenvalues: a tenth of the time. The first may show
+    that none is below the limit: the reader's G holds the same moments for neurons of unit size, and its least eigenvalue
+    is at most that of `gram` over the least square of these sizes. The second counts pivots. It gives the same number unless
+    eigenvalues lie near the limit.
     """
     if len(gram) <= EIGENVALUES:
         values = torch.linalg.eigvalsh(gram)
         return int((values > 1e-12 * values.max()).sum()) if float(values.max()) > 0 else 0
-    least = 1e-12 * float(gram.norm())
-    return len(gram) if exceeds(gram, least) else pivots_of(gram, least)[1]
+    least, smallest = 1e-12 * float(gram.norm()), float(gram.diagonal().min())
+    if smallest > 0 and reader.exceeds(max(least / smallest, EXACT_RIDGE)):
+        return len(gram)
+    return pivots_of(gram, least)[1]
 
 
 def _copies(model: nn.Module, graph: Graph, space: Space) -> list[tuple[int, ...]]:

@@ -10,6 +10,7 @@ elimination leaves out the cheapest neuron, updates P and W, and repeats (Reeves
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ class Reader:
 
     - `gram`, `cross`: G and C for features of unit size; `sizes`: what they were divided by.
     - `owners`: the neuron of each feature (-1: none); `scale`: the scatter of what the layer computes.
+    - `above`, `below`: the least eigenvalue of G is known to lie between these.
     """
 
     gram: torch.Tensor
@@ -45,10 +47,26 @@ class Reader:
     owners: torch.Tensor
     scale: float
     sizes: torch.Tensor
+    above: float = -math.inf
+    below: float = math.inf
+
+    def exceeds(self, least: float) -> bool:
+        """Whether all eigenvalues of G are above `least`; asked again, it costs nothing."""
+        if self.above < least < self.below:
+            if exceeds(self.gram, least):
+                self.above = least
+            else:
+                self.below = least
+        return least <= self.above
 
 
-def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, scatter: float) -> Reader:
-    """Scale features to unit size and shorten C to as many columns as it has rank at most."""
+def make_reader(
+    gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, scatter: float, rows: float = math.inf
+) -> Reader:
+    """Scale features to unit size and shorten C to as many columns as it has rank at most.
+
+    `rows`: over how many G was summed; over fewer than it has features it has a kernel.
+    """
     size = gram.diagonal().sqrt()
     size = torch.where(size > 1e-12 * size.max().clamp(min=1e-300), size, torch.inf)
     gram = unit_sized(gram, size)
@@ -56,7 +74,8 @@ def make_reader(gram: torch.Tensor, cross: torch.Tensor, owners: torch.Tensor, s
     if cross.shape[1] > cross.shape[0]:
         cross = torch.linalg.qr(cross.T, mode="r")[1].T  # the same inner products of rows
     gram.diagonal()[torch.isinf(size)] = 1.0
-    return Reader(gram, cross, owners, scatter, torch.where(torch.isinf(size), 0.0, size))
+    below = 0.0 if rows < len(gram) else math.inf
+    return Reader(gram, cross, owners, scatter, torch.where(torch.isinf(size), 0.0, size), below=below)
 
 
 def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[list[int], list[float]]:
@@ -143,7 +162,7 @@ def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
     """Neurons whose features are combinations of others for every reader, by a Cholesky factorisation with pivots."""
     gone = torch.ones(neurons, dtype=torch.bool)
     for reader in readers:
-        if exceeds(reader.gram, EXACT_RIDGE):
+        if reader.exceeds(EXACT_RIDGE):
             return []
         pivots, rank = pivots_of(reader.gram, EXACT_RIDGE)
         needed = reader.owners[pivots[:rank]]

@@ -77,7 +77,7 @@ def shrink(
                 continue
             readers = graph.readers(space)
             fit, check = _moments(original, current, readers, halves, kept)
-            views = [_reader(graph, c, space, _total(fit, check, c)) for c in readers]
+            views = readers_of(graph, graph.spaces[space], {c.weight: _total(fit, check, c) for c in readers})
             kept[space] = torch.tensor(choose(graph.spaces[space], views, widths[space]))
             assert call.inputs is not None
             columns = graph.entries(call.inputs, {space: kept[space]})
@@ -122,7 +122,7 @@ def _reader(graph: Graph, call: Call, space: int, moments: Moments) -> Reader:
     owners = owners.repeat_interleave((moments.gram.shape[0] - 1) // len(owners))
     last = len(owners) + 1 if _constant(call) else len(owners)
     owners = torch.cat([owners, torch.tensor([-1])])[:last]
-    return make_reader(moments.gram[:last, :last], moments.cross[:last], owners, moments.scatter())
+    return make_reader(moments.gram[:last, :last], moments.cross[:last], owners, moments.scatter(), moments.count)
 
 
 def _constant(call: Call) -> bool:
@@ -166,16 +166,22 @@ def error_curves(model: nn.Module, graph: Graph, halves: Halves) -> dict[int, li
     """For each free space the error without training when k = 1, 2, … of its neurons stay, and all other neurons."""
     curves = {}
     for space in graph.free:
-        readers = graph.readers(space.index)
-        fit, check = _moments(model, model, readers, halves, {})
-        curves[space.index] = error_curve(graph, space, {c.weight: _total(fit, check, c) for c in readers})
+        calls = graph.readers(space.index)
+        fit, check = _moments(model, model, calls, halves, {})
+        curves[space.index] = error_curve(
+            space, readers_of(graph, space, {c.weight: _total(fit, check, c) for c in calls})
+        )
     return curves
 
 
-def error_curve(graph: Graph, space: Space, moments: Mapping[str, Moments]) -> list[float]:
+def readers_of(graph: Graph, space: Space, moments: Mapping[str, Moments]) -> list[Reader]:
+    """The layers that read a space, as the selection sees them."""
+    return [_reader(graph, call, space.index, moments[call.weight]) for call in graph.readers(space.index)]
+
+
+def error_curve(space: Space, readers: list[Reader]) -> list[float]:
     """The error when k = 1, 2, … neurons of one space stay: what the layers that read it cannot fit.
 
     It is a share of the scatter of their outputs, summed over these layers; 0 when all neurons stay.
     """
-    views = [_reader(graph, c, space.index, moments[c.weight]) for c in graph.readers(space.index)]
-    return [*reversed(eliminate(views, space.size, 1)[1]), 0.0]
+    return [*reversed(eliminate(readers, space.size, 1)[1]), 0.0]
