@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from understudy.papers.result import Result
-    from understudy.papers.runner import Event, Run
+    from understudy.papers.runner import Event, Reproduction
 
 
 def reproduce(
@@ -85,7 +85,7 @@ def reproduce(
     raise typer.Exit(0 if same and all(run.ok for run in runs) else 1)
 
 
-def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "list[Run]":
+def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "list[Reproduction]":
     """Reproduce one paper, or one of its claims, after another."""
     from rich.console import Console
 
@@ -94,7 +94,7 @@ def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "lis
     from understudy.papers.runner import reproduce as reproduce_paper
 
     screen = _Screen(Console(stderr=True))
-    runs: list[Run] = []
+    runs: list[Reproduction] = []
     for paper, claim in wanted:
         try:
             with screen:
@@ -110,7 +110,7 @@ def _each(wanted: list[tuple[str, str | None]], options: dict[str, Any]) -> "lis
     return runs
 
 
-def _print_errors(runs: "list[Run]") -> None:
+def _print_errors(runs: "list[Reproduction]") -> None:
     for run in runs:
         for name, result in run.results.items():
             if result.error:
@@ -163,7 +163,7 @@ def _print_costs(
             typer.echo(f"{paper}/{name}: {told}")
 
 
-def _compare(runs: "list[Run]", results: Path | None) -> bool:
+def _compare(runs: "list[Reproduction]", results: Path | None) -> bool:
     """Print the checks that differ from the ledger. Returns whether all agree."""
     from understudy.papers.agreement import disagreements
     from understudy.papers.ledger import entries
@@ -212,7 +212,7 @@ def _targets(target: str | None, every: bool) -> list[tuple[str, str | None]]:
     return [(paper, claim if slash else None)]
 
 
-def _rows(run: "Run") -> list[dict[str, Any]]:
+def _rows(run: "Reproduction") -> list[dict[str, Any]]:
     from understudy.papers.ledger import Entry
     from understudy.papers.registry import claims_of
     from understudy.papers.view import rows
@@ -225,7 +225,7 @@ def _rows(run: "Run") -> list[dict[str, Any]]:
     ]
 
 
-def _print_json(runs: "list[Run]", pages: list[Path]) -> None:
+def _print_json(runs: "list[Reproduction]", pages: list[Path]) -> None:
     summary = {
         "claims": [row for run in runs for row in _rows(run)],
         "seconds": round(sum(run.seconds for run in runs), 3),
@@ -235,7 +235,7 @@ def _print_json(runs: "list[Run]", pages: list[Path]) -> None:
     print(json.dumps(summary, indent=2, ensure_ascii=False))
 
 
-def _print_tables(console: "Console", runs: "list[Run]", pages: list[Path]) -> None:
+def _print_tables(console: "Console", runs: "list[Reproduction]", pages: list[Path]) -> None:
     from understudy.papers.values import duration
 
     for run in runs:

@@ -1,4 +1,4 @@
-"""Agreement: whether a new measurement of a claim is that of the ledger, check by check."""
+"""Agreement: whether a new measurement of a claim agrees with the ledger, check by check."""
 
 import math
 
@@ -8,7 +8,7 @@ from understudy.papers.result import Result
 from understudy.papers.values import jsonable, text
 
 SHARE = 0.01
-"""A value may move by this share of its distance to where the check would turn: rounding moves it by less."""
+"""A value may move by this share of its distance to failing (or passing). Rounding moves it by less."""
 
 RELATIVE = 1e-6
 

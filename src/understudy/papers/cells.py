@@ -1,5 +1,5 @@
-"""Cells: the parts of a long computation, here or on a cluster. Each is kept as soon as it is done, so that an
-interrupted claim goes on where it was."""
+"""Cells: the parts of a long computation, here or on a cluster. Each is stored when it is done, so that an interrupted
+claim continues where it stopped."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def compute(
 ) -> list[xr.Dataset]:
     """The results of all cells, in order; `until`: the share of the claim's progress at their end.
 
-    `keep`: computed on all cores, each stored as soon as it is done, and those that are stored skipped. Otherwise, or
-    without a place to keep them, they are computed here, one after another. A cluster is used whether `keep` or not.
+    With `keep`, cells are computed on all cores, each is stored when it is done, and stored cells are skipped.
+    Otherwise, or without a directory, they are computed in this process, one after another. A cluster is used in both
+    cases.
     """
     from understudy.sweeps import run
 

@@ -1,7 +1,6 @@
-"""Checks: one comparison of a number of ours with one of the paper's, and whether it came out.
+"""Checks: each compares one number of ours with one of the paper's, and records whether they agree.
 
-A check is made by one of the functions here, which do the comparing; NaN never passes, and a comparison over
-no values at all is an error, not a pass.
+The functions of this module make checks by comparing. NaN never passes, and a comparison of no values is an error.
 """
 
 import math
@@ -74,7 +73,7 @@ def equal(name: str, paper: Any, measured: Any) -> Check:
 
 
 def at_most(name: str, measured: Any, *, bound: float) -> Check:
-    """Whether every measured number is ≤ ``bound``; of an array the largest is kept."""
+    """Whether every measured number is ≤ `bound`. Of an array, the largest number is kept."""
     import numpy as np
 
     found = _numbers(name, "measured", measured)
@@ -83,7 +82,7 @@ def at_most(name: str, measured: Any, *, bound: float) -> Check:
 
 
 def at_least(name: str, measured: Any, *, bound: float) -> Check:
-    """Whether every measured number is ≥ ``bound``; of an array the least is kept."""
+    """Whether every measured number is ≥ `bound`. Of an array, the least number is kept."""
     import numpy as np
 
     found = _numbers(name, "measured", measured)
@@ -92,7 +91,7 @@ def at_least(name: str, measured: Any, *, bound: float) -> Check:
 
 
 def between(name: str, measured: Any, *, low: float, high: float) -> Check:
-    """Whether every measured number lies in [``low``, ``high``]; of an array the range is kept."""
+    """Whether every measured number lies in [`low`, `high`]. Of an array, the range is kept."""
     import numpy as np
 
     if not low <= high:
@@ -105,7 +104,7 @@ def between(name: str, measured: Any, *, low: float, high: float) -> Check:
 
 
 def holds(name: str, outcome: Any, evidence: Any) -> Check:
-    """Whether a statement that is no number holds, with the evidence: a number, a text, or a dict of them.
+    """Whether a statement holds that is not a number, with the evidence: a number, a text, or a dict of them.
 
     ``outcome`` must have been computed: a boolean of Python, NumPy or JAX.
     """

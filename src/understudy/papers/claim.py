@@ -19,18 +19,18 @@ HANDLE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class Progress:
-    """How a running claim says how far it is: ``progress(0.3, "k = 7")``, ``for k in progress.over(ks)``."""
+    """How a running claim reports its progress: `progress(0.3, "k = 7")`, `for k in progress.over(ks)`."""
 
     def __init__(self, report: Callable[[float, str], None] | None = None):
         self._report = report
 
     def __call__(self, fraction: float, note: str = "") -> None:
-        """Say that this share of the work, 0 … 1, is done."""
+        """Report that this share of the work (0 to 1) is done."""
         if self._report is not None:
             self._report(min(max(float(fraction), 0.0), 1.0), note)
 
     def over(self, items: Iterable[Item], note: str = "") -> Iterator[Item]:
-        """The items one by one, saying after each what share of them is done."""
+        """Yield the items one by one, and report after each which share is done."""
         listed = list(items)
         for i, item in enumerate(listed):
             self(i / len(listed), f"{note} {item}" if note else str(item))
@@ -63,7 +63,7 @@ class Statement:
         for name in ("paper", "id"):
             if not HANDLE.fullmatch(getattr(self, name)):
                 raise ValueError(
-                    f"a claim's {name} is lower-case words joined by hyphens, as 'one-neuron'; "
+                    f"a claim's {name} is lower-case words joined by hyphens, such as 'one-neuron'; "
                     f"received {getattr(self, name)!r}"
                 )
         for name in STATEMENT:
@@ -145,7 +145,7 @@ def _names(settings: Any, before: str = "") -> Iterator[str]:
 
 
 def _alike(old: Any, new: Any) -> bool:
-    """Whether the new value can stand for the old one: numbers for numbers, lists for lists."""
+    """Whether the new value has the type of the old one: a number for a number, a list for a list."""
     if isinstance(old, bool) or isinstance(new, bool):
         return isinstance(old, bool) and isinstance(new, bool)
     if isinstance(old, int):

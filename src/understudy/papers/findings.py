@@ -1,9 +1,9 @@
 """Findings: what a measurement shows of a claim, part by part, each with a status and its own evidence.
 
 `judgements/PAPER.toml` says how each part of a claim is judged and by which checks. A judgement holds only as long as
-its checks bear it out: what the measurement contradicts is shown as "differs", whatever the file says. "Reproduced"
-needs the paper's scale: a quick run, a run with fewer seeds than the paper's, and a claim that nobody has judged are
-"reproduced in part" at best.
+its checks agree with it: if the measurement contradicts it, it is shown as "differs", whatever the file says.
+"Reproduced" needs the paper's scale: a quick run, a run with fewer seeds than the paper's, and a claim without a
+judgement are "reproduced in part" at best.
 
 | status | means |
 |---|---|
@@ -119,7 +119,7 @@ def findings(entry: Entry, result: Result | None) -> tuple[Finding, ...]:
     named = {check.name for part in parts for check in _named(every, part.checks)}
     rest = tuple(check for check in result.checks if check.name not in named)
     shown = ((part, _named(every, part.checks) if part.checks else rest) for part in parts)
-    # A quick run may lack the checks of a part: nothing is said of it then.
+    # A quick run may lack the checks of a part, which then has no finding.
     found = [
         _finding(entry, part, result, evidence) for part, evidence in shown if evidence or part.status == "not yet"
     ]
@@ -170,7 +170,7 @@ def shares(of: Mapping[str, float], settings: Any) -> list[tuple[str, float, flo
 
 
 def _unjudged(entry: Entry, result: Result) -> tuple[Judgement, ...]:
-    """Nobody has compared the scale with the paper's, so a claim that passes is reproduced in part."""
+    """Without a judgement the scale is not compared with the paper's, so a claim that passes is reproduced in part."""
     passes = all(check.ok for check in result.checks)
     parts = [Judgement(entry.statement, "reproduced in part" if passes else "differs")]
     if result.printed:

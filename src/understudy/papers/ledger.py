@@ -1,7 +1,7 @@
 """The ledger: every claim with its last measured values, kept in the repository as data.
 
-One file a paper, ``papers/results/<paper>.json``, holds what the claims say and what was last measured of
-each at each scale, so that listing them imports neither JAX nor the papers' modules.
+One file per paper, `papers/results/<paper>.json`, holds the statements of the claims and the last result of each at
+each scale. So listing claims imports neither JAX nor the modules of the papers.
 """
 
 import json
@@ -65,7 +65,7 @@ class Entry(Statement):
 
 
 def entries(paper: str, directory: Path | None = None) -> tuple[Entry, ...]:
-    """The paper's claims with their last results, as stored; read from the code only where no file is."""
+    """The paper's claims with their last results, as stored; read from the code only if there is no file."""
     stored = _read(paper, directory)
     return tuple(Entry.of(claim) for claim in claims_of(paper)) if stored is None else stored
 

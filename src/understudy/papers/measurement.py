@@ -1,4 +1,4 @@
-"""What measuring a claim gave: the numbers, the checks, and the verdict that follows from them."""
+"""The outcome of measuring a claim: the numbers, the checks, and the verdict that follows from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from understudy.papers.values import jsonable
 Status: TypeAlias = Literal["reproduced", "differs", "erratum", "failed", "not yet"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 UNMEASURED: tuple[Status, ...] = ("failed", "not yet")
-"""A computation that raised, and one whose data are not there: no result to keep, enter or draw."""
+"""Statuses without a result to keep, record or draw: the computation raised an error, or data are missing."""
 
 
 def verdict(checks: Sequence[Check], printed: Sequence[Check] = ()) -> Status:
-    """The verdict that the checks give; nobody states it.
+    """The verdict, computed from the checks.
 
     ========================  =======================  ==============
     ``checks``                ``printed``              verdict
@@ -35,15 +35,16 @@ def verdict(checks: Sequence[Check], printed: Sequence[Check] = ()) -> Status:
 class Measurement:
     """What a claim's ``measure`` returns.
 
-    Attributes:
-        checks: the comparisons that decide the verdict, at least one. Where the paper's statement is wrong as
-            printed, these are the checks of the corrected statement.
-        measured: a summary to set beside the paper's value: a number, text, or dict of them.
-        data: arrays for the figure, kept in an ``.npz`` file beside the result: numbers, booleans and text.
-        notes: what a reader should know about how it came out.
-        printed: checks of the statement as printed, where it is suspected to be wrong. If all of them pass
-            there is no erratum, and the verdict says so.
-        erratum_note: the statement corrected, with the evidence. Required with ``printed``.
+    **Attributes**
+
+    - `checks`: the comparisons that decide the verdict, at least one. If the paper's statement is wrong as printed,
+      these are the checks of the corrected statement.
+    - `measured`: a summary to compare with the paper's value: a number, text, or a dictionary of them.
+    - `data`: arrays for the figure (numbers, booleans, text), kept in an `.npz` file next to the result.
+    - `notes`: what a reader should know about the result.
+    - `printed`: checks of the statement as printed, if it is suspected to be wrong. If all of them pass, there is no
+      erratum, and the verdict says so.
+    - `erratum_note`: the corrected statement, with the evidence. Required with `printed`.
     """
 
     checks: Sequence[Check]

@@ -22,7 +22,7 @@ class Paper:
 
     @property
     def module_name(self) -> str:
-        """The module of the claims: ``understudy.papers.`` and the handle with underscores, unless given."""
+        """The module of the claims: ``understudy.papers.`` and the handle with underscores, by default."""
         return self.module or f"understudy.papers.{self.handle.replace('-', '_')}"
 
 
@@ -73,7 +73,7 @@ def find_paper(handle: str) -> Paper:
 
 
 def claims_of(handle: str) -> tuple[Claim, ...]:
-    """The paper's claims, in order; none where its module is not written yet. Imports that module."""
+    """The paper's claims, in order; none if it has no module yet. Imports that module."""
     paper = find_paper(handle)
     try:
         module = importlib.import_module(paper.module_name)

@@ -48,7 +48,7 @@ def write_page(
 
 
 def write_index(out: Path, papers: Sequence[str], results: Mapping[str, Iterable[Result]]) -> Path:
-    """Write the page that leads to the papers' pages in the same directory."""
+    """Write the page with links to the papers' pages in the same directory."""
     listed = []
     for handle in papers:
         by_claim = {result.claim: result for result in results[handle]}

@@ -1,4 +1,4 @@
-"""A result: what was measured of one claim at one scale, when, with what; as kept in a file."""
+"""A result: what was measured for one claim at one scale, when and with which code, as stored in a file."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ class BadRecordError(ValueError):
 
 @dataclass(frozen=True)
 class Result:
-    """What measuring one claim at one scale gave, in JSON types throughout."""
+    """The outcome of measuring one claim at one scale, in JSON types."""
 
     paper: str
     claim: str

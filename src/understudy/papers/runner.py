@@ -28,7 +28,7 @@ DEFAULT_OUT = Path("results") / "papers"
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """An estimate: ``seconds`` for what can be estimated, and how many claims nothing is known of."""
+    """An estimate: `seconds` for the claims that can be estimated, and the number of claims that cannot."""
 
     seconds: float
     unknown: int
@@ -36,7 +36,7 @@ class TimeLeft:
 
 @dataclass(frozen=True)
 class Event:
-    """How far a reproduction is. ``stage``: the claim starts, runs, was finished, or was found finished."""
+    """The progress of a reproduction. `stage`: the claim starts, runs, has finished, or was already finished."""
 
     stage: Stage
     claim: Claim
@@ -50,8 +50,8 @@ class Event:
 
 
 @dataclass
-class Run:
-    """What a reproduction gave, one result a claim asked for, in order."""
+class Reproduction:
+    """The results of one call of `reproduce`: one per claim, in the order of the request."""
 
     paper: str
     scale: Scale
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether no finding differs but those judged to differ, no claim failed, and every figure could be drawn."""
+        """Whether no claim failed, every figure was drawn, and no finding differs except those judged to differ."""
         from understudy.papers.findings import findings, judgements
 
         judged = {
@@ -89,25 +89,23 @@ def reproduce(
     progress: Callable[[Event], None] | None = None,
     settings: Settings | None = None,
     place: "Place | None" = None,
-) -> Run:
+) -> Reproduction:
     """Measure a paper's claims, or one of them, and write figures and a page.
 
-    Each result is stored as soon as it is there, and is not measured again as long as its settings and the
-    code that measures it stay the same. A claim that raises is kept as "failed" with its traceback, and is tried
-    again the next time.
-    On Ctrl-C the page is written from what is finished, and the interrupt goes on to the caller.
+    Each result is stored as soon as it is measured. It is not measured again while its settings and the code that
+    measures it stay the same. A claim that raises an error is kept as "failed" with its traceback, and is tried again
+    the next time. On Ctrl-C the page is written from the finished results, and the interrupt is raised again.
 
-    Args:
-        paper: the handle, such as ``copy-average``.
-        claim: one claim's id; all of them without it.
-        full: at full scale rather than the quick one.
-        out: the directory to write to; ``results/papers`` without it.
-        force: measure again what is stored, without the cells that the paper's claims have kept.
-        record: enter the results in the ledger, too.
-        results: the ledger's directory; the packaged one without it.
-        progress: called with an `Event` at each step.
-        settings: other values of some settings, such as ``{"seeds": 32}``, for the claims that have them.
-        place: a cluster for the parts of long computations (`understudy.experiments.collecting.Place`).
+    **Arguments**
+
+    - `paper`: the short name of the paper, such as `copy-average`; `claim`: the id of one claim. Default: all claims.
+    - `full`: measure at full scale. Default: quick.
+    - `out`: the directory to write to. Default: `results/papers`.
+    - `force`: measure stored results again, and do not use the cells that claims have kept.
+    - `record`: also enter the results in the ledger; `results`: the ledger's directory. Default: the packaged one.
+    - `progress`: called with an `Event` at each step.
+    - `settings`: other values of some settings, such as `{"seeds": 32}`, for the claims that have them.
+    - `place`: a cluster for the parts of long computations (`understudy.experiments.collecting.Place`).
     """
     from understudy.papers.report import write_page
 
@@ -118,7 +116,7 @@ def reproduce(
     chosen = changed(chosen, scale, settings or {})
     workspace = Workspace(Path(DEFAULT_OUT if out is None else out), paper)
     workspace.folder.mkdir(parents=True, exist_ok=True)
-    run = Run(paper, scale, workspace.page)
+    run = Reproduction(paper, scale, workspace.page)
     if force:
         shutil.rmtree(workspace.cells, ignore_errors=True)
     kept = {} if force else {c.id: stored for c in chosen if (stored := _finished(workspace, c, scale)) is not None}
@@ -171,11 +169,12 @@ def changed(claims: Sequence[Claim], scale: Scale, settings: Settings) -> tuple[
 
 
 def time_left(coming: Sequence[float | None], running: tuple[float | None, float, float] | None) -> TimeLeft:
-    """Estimate what is left from earlier runs' seconds and from how far the running claim says it is.
+    """Estimate the remaining time from the times of earlier runs and from the progress of the running claim.
 
-    Args:
-        coming: for each claim to come, its seconds in an earlier run, or None.
-        running: of the running claim its earlier seconds or None, the seconds so far, and the share done.
+    **Arguments**
+
+    - `coming`: for each claim to come, its seconds in an earlier run, or None.
+    - `running`: for the running claim, its seconds in an earlier run (or None), the seconds so far, and the share done.
 
     >>> time_left([10.0, None], (None, 3.0, 0.25))
     TimeLeft(seconds=19.0, unknown=1)
@@ -194,7 +193,7 @@ def time_left(coming: Sequence[float | None], running: tuple[float | None, float
 
 
 class _Clock:
-    """Tells the caller's ``progress`` how far the reproduction is and how long it will take."""
+    """Reports to the caller's `progress` how much is done and how long the rest will take."""
 
     def __init__(
         self,
@@ -229,14 +228,14 @@ class _Clock:
 
 
 def _measure(claim: Claim, scale: Scale, progress: Progress) -> tuple[Result, dict[str, object]]:
-    """Run the claim; what it raises becomes a failed result, and missing data one that is not there yet."""
+    """Run the claim. An error becomes a failed result; missing data become a result "not yet"."""
     since = time.perf_counter()
     try:
         measurement = claim.measure(copy.deepcopy(dict(claim.settings(scale))), progress)
         if not isinstance(measurement, Measurement):
             raise TypeError(f"measure must return a Measurement; received {type(measurement).__name__}")
         return Result.of(claim, scale, measurement, time.perf_counter() - since), dict(measurement.data)
-    except ConnectionError:  # no cluster at that address: the user's to mend, not the claim's
+    except ConnectionError:  # no cluster at that address: an error of the user, not of the claim
         raise
     except MissingDataError as error:
         return Result.of_failure(claim, scale, str(error), time.perf_counter() - since, "not yet"), {}
@@ -250,7 +249,7 @@ def _keep(
     """Store the result and read it back, so that every figure is drawn from what is stored."""
     try:
         workspace.save(claim, result, data)
-    except (ValueError, TypeError):  # arrays that cannot be kept: the claim's mistake
+    except (ValueError, TypeError):  # arrays that cannot be stored: an error in the claim
         result = Result.of_failure(claim, result.scale, traceback.format_exc(), result.seconds)
         workspace.save(claim, result, {})
     stored = workspace.load(claim, result.scale)
@@ -266,7 +265,7 @@ def _finished(workspace: Workspace, claim: Claim, scale: Scale) -> tuple[Result,
 def _expected_seconds(
     claims: Sequence[Claim], scale: Scale, workspace: Workspace, results: Path | None
 ) -> dict[str, float | None]:
-    """How long each claim took before with these settings: here, or else as the ledger lets one expect."""
+    """How long each claim took before with these settings: in this workspace, or else estimated from the ledger."""
     here = {claim.id: workspace.seconds(claim, scale) for claim in claims}
     recorded = expected_seconds(claims, scale, results)
     return {name: recorded[name] if seconds is None else seconds for name, seconds in here.items()}
@@ -284,6 +283,6 @@ def expected_seconds(claims: Sequence[Claim], scale: Scale, results: Path | None
 
 
 def _drop_figures(workspace: Workspace, claim: Claim, scale: Scale) -> None:
-    """An older figure beside a newer result would mislead."""
+    """Delete an older figure: next to a newer result it would mislead."""
     for suffix in (".png", ".svg"):
         workspace.figure(claim, scale, suffix).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What pages and screens show of a claim: one description, rendered by the templates in `templates/`."""
+"""The description of a claim that pages and screens show, rendered by the templates in `templates/`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ LONGEST_SHOWN = 300  # characters of a value before it is folded away, or cut on
 
 
 def claim_view(entry: Entry, result: Result | None, **more: Any) -> dict[str, Any]:
-    """Everything that is shown of one claim and one result of it; `more` is handed to the template."""
+    """Everything that is shown for one claim and one of its results; `more` is passed to the template."""
     found = findings(entry, result)
     return {
         "entry": entry,

@@ -1,4 +1,4 @@
-"""The directory that a reproduction writes to: results, their arrays and figures, one folder a paper.
+"""The directory that a reproduction writes to: results, their arrays and figures, one folder per paper.
 
 ::
 
@@ -66,7 +66,7 @@ class Workspace:
             if stored["fingerprint"] != fingerprint(claim, scale):
                 return None
             return Result.from_json(stored, str(path)), self._load_data(claim, scale) if stored["has_data"] else {}
-        except (OSError, ValueError, KeyError, TypeError):  # absent, cut short or foreign: measured anew
+        except (OSError, ValueError, KeyError, TypeError):  # absent, cut short or of another kind: it is measured again
             return None
 
     def seconds(self, claim: Claim, scale: Scale) -> float | None:
@@ -95,7 +95,7 @@ def _pack(claim: Claim, data: Mapping[str, Any]) -> bytes:
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise BadRecordError(
-                f"claim {claim.paper}/{claim.id}: data[{name!r}] is no array of numbers, booleans or text "
+                f"claim {claim.paper}/{claim.id}: data[{name!r}] is not an array of numbers, booleans or text "
                 f"(received {type(data[name]).__name__}); give one array for each thing drawn"
             )
     buffer = io.BytesIO()

@@ -11,7 +11,7 @@ from understudy.papers.check import at_least, at_most, between, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance.meeting import RADII, meet
-from understudy.points.plateaus import find_plateaus
+from understudy.papers.tight_balance.plateaus import find_plateaus
 from understudy.tasks.sphere import Sphere
 
 
