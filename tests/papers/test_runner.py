@@ -128,7 +128,7 @@ def test_a_measure_that_returns_or_stores_nonsense_has_failed(toy, tmp_path):
     run = reproduce("toy", out=tmp_path)
     assert statuses(run) == {"nothing": "failed", "objects": "failed", "fine": "reproduced"}
     assert "must return a Measurement" in run.results["nothing"].error
-    assert "data['a'] is no array" in run.results["objects"].error
+    assert "data['a'] is not an array" in run.results["objects"].error
 
 
 def test_measure_cannot_change_the_settings_of_the_claim(toy, tmp_path):

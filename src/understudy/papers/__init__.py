@@ -6,4 +6,4 @@ from understudy.papers.ledger import Entry, entries, outdated, record
 from understudy.papers.measurement import Measurement, Status
 from understudy.papers.registry import PAPERS, Paper, UnknownNameError, claims_of, find_claims, find_paper
 from understudy.papers.result import BadRecordError, Result
-from understudy.papers.runner import Event, Reproduction, reproduce
+from understudy.papers.runner import Event, Reproduction, Run, reproduce

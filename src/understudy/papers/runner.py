@@ -77,6 +77,9 @@ class Reproduction:
         return not self.figure_errors
 
 
+Run = Reproduction  # kept for code that uses the old name
+
+
 def reproduce(
     paper: str,
     claim: str | None = None,
