@@ -18,12 +18,14 @@ epochs are equal seconds. The seconds of each method itself are in the table. Fi
 
 Every cell is stored. The whole takes about an hour and a half of processor time. A run ends after
 UNDERSTUDY_BENCHMARK_MINUTES (default 150) and prints what is there; the next run goes on.
-UNDERSTUDY_BENCHMARK_NETS=mlp,plain,residual chooses networks, so that two runs can share the work.
+UNDERSTUDY_BENCHMARK_NETS=mlp,penalised,plain,residual chooses networks, so that two runs can share the work.
+`python -m benchmarks.compression_page` brings what was measured into the documentation.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import time
 import warnings
@@ -31,24 +33,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from rich.console import Console
 from torch import nn
 
 from benchmarks import growth
-from benchmarks.compression_tables import print_tables
+from benchmarks.cells import DECAYS, FRESH, MLPS, SEEDS, TUNED, VERSION, gather, name_of
+from benchmarks.compression_page import rendered
 from benchmarks.kept import Kept
-from benchmarks.pruners import FRESH, fresh, pruners
+from benchmarks.pruners import fresh, pruners
 from benchmarks.trained import RATES, Split, accuracies, digits, outputs, photographs, train, trained
 from understudy.torch.measure import cost
 
-VERSION = 2
-BASE_EPOCHS = {"mlp": 6, "plain": 8, "residual": 8}
-SEEDS = {"mlp": 4, "plain": 3, "residual": 3}
-DECAYS = {"mlp": (0.0, 1e-4, 1e-3, 1e-2), "plain": (0.0,), "residual": (0.0,)}
-TUNED = (1, 3, 6)
+BASE_EPOCHS = {"mlp": 6, "penalised": 6, "plain": 8, "residual": 8}
 RATE = 1e-3
 """Learning rate of fine-tuning, constant, for every row and network; on labels, without moved images or decay."""
-BATCH = {"mlp": 256, "plain": 32, "residual": 32}
+BATCH = {"mlp": 256, "penalised": 256, "plain": 32, "residual": 32}
 """Inputs per batch of the measured latency."""
 
 
@@ -64,8 +62,7 @@ class Group:
 
     def name(self, row: str) -> str:
         """The name of a row's stored cell."""
-        row = row.replace(", ", "-").replace(",", "").replace(" ", "-").replace("+", "and")
-        return f"{self.kind}-{self.decay:g}-{self.seed}-{row}-{self.part}"
+        return name_of(self.kind, self.decay, self.seed, row, self.part)
 
 
 def plan(kinds: tuple[str, ...]) -> Iterator[Group]:
@@ -73,13 +70,13 @@ def plan(kinds: tuple[str, ...]) -> Iterator[Group]:
 
     Without fine-tuning at all widths; then the MLP's weight decays; then fine-tuning at 1/4, 1/8 and 1/2.
     """
-    stages = [(part, tuned, plain) for tuned in (False, True) for plain in (True, False) for part in (4, 2, 8)]
+    stages = [(part, tuned, plain) for tuned in (False, True) for plain in (True, False) for part in (4, 8, 2)]
     for part, tuned, plain in stages:
-        for seed in range(max(SEEDS.values())):
-            for kind in kinds:
-                for decay in DECAYS[kind] if seed < SEEDS[kind] else ():
-                    if (decay == 0.0) == plain:
-                        yield Group(kind, decay, seed, part, tuned)
+        for kind, seed in itertools.product(kinds, range(max(SEEDS.values()))):
+            for decay in DECAYS[kind] if seed < SEEDS[kind] else ():
+                measured = kind != "penalised" or (part == 4 and not tuned)
+                if measured and (decay == 0.0) == plain:
+                    yield Group(kind, decay, seed, part, tuned)
 
 
 class Networks:
@@ -92,7 +89,7 @@ class Networks:
 
     def splits(self, kind: str) -> tuple[Split, Split]:
         """Inputs to train and to test on."""
-        digital = kind == "mlp"
+        digital = kind in MLPS
         if digital not in self.data:
             self.data[digital] = digits() if digital else photographs()
         return self.data[digital]
@@ -110,9 +107,9 @@ class Networks:
 def measure(group: Group, kept: Kept, networks: Networks) -> None:
     """Measure what the group's cells do not have yet; each is stored as soon as it is known."""
     wanted = str(TUNED[-1] if group.tuned else 0)
-    rows = [*pruners(group.kind), *FRESH]
+    rows = [*pruners(group.kind), *(() if group.kind == "penalised" else FRESH)]
     missing = [row for row in rows if wanted not in kept.read(group.name(row)).get("accuracy", {})]
-    sets = [missing] if group.kind == "mlp" and missing else [[row] for row in missing]
+    sets = [missing] if group.kind in MLPS and missing else [[row] for row in missing]
     for together in sets:
         small = {row: smaller(group, row, kept, networks) for row in together}
         if group.tuned:
@@ -179,17 +176,16 @@ def fine_tune(group: Group, small: dict[str, nn.Module], kept: Kept, networks: N
 def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    console = Console(width=150)
     minutes = float(os.environ.get("UNDERSTUDY_BENCHMARK_MINUTES", "150"))
-    kinds = tuple(os.environ.get("UNDERSTUDY_BENCHMARK_NETS", "mlp,plain,residual").split(","))
+    kinds = tuple(os.environ.get("UNDERSTUDY_BENCHMARK_NETS", "mlp,penalised,plain,residual").split(","))
     end = time.monotonic() + 60 * minutes
     kept, networks = Kept("compression", VERSION), Networks()
     groups = list(plan(kinds))
     for done, group in enumerate(groups):
         if time.monotonic() > end:
-            console.print(f"Stopped after {minutes:g} minutes at group {done} of {len(groups)}. Run again to go on.")
+            print(f"Stopped after {minutes:g} minutes at group {done} of {len(groups)}. Run again to go on.")
             break
         if group.kind == "mlp" and group.decay and group.tuned:  # after the most telling cells
             growth.measure(kept, *networks.splits("mlp"))
         measure(group, kept, networks)
-    print_tables(console, kept, kinds)
+    print(rendered(gather(kept)))

@@ -10,13 +10,11 @@ import torch
 from torch import nn
 
 import understudy.torch as ut
+from benchmarks.cells import GROWTH, GROWTH_SEEDS, TUNED, name_of
 from benchmarks.kept import Kept
 from benchmarks.trained import Beside, Split, accuracies, mlp, train
 
 SMALL, LARGE = 16, 64
-EPOCHS = (1, 3, 6)
-SEEDS = 4
-METHODS = ("not grown", "ours, random", "ours, gradmax", "ours, split", "gromo", "from scratch")
 SEEN = 10_000
 """Labelled inputs from which gradmax and gromo choose their neurons."""
 
@@ -79,17 +77,12 @@ def grown(method: str, small: nn.Module, data: Split, seed: int) -> nn.Module:
     return ut.grow(small, few, to=[LARGE, LARGE], method=method.split()[-1], seed=seed).eval()
 
 
-def name_of(seed: int, method: str) -> str:
-    """The name of a cell."""
-    return f"growth-{seed}-{method.replace(', ', '-').replace(' ', '-')}"
-
-
 def measure(kept: Kept, data: Split, test: Split) -> None:
     """Every method and seed, one cell each; cells that are stored are left out."""
-    for seed in range(SEEDS):
+    for seed in range(GROWTH_SEEDS):
         small = None
-        for method in METHODS:
-            name = name_of(seed, method)
+        for method in GROWTH:
+            name = name_of("growth", 0.0, seed, method, 1)
             if kept.read(name) or (method == "gromo" and importlib.util.find_spec("gromo") is None):
                 continue
             if small is None:
@@ -100,7 +93,7 @@ def measure(kept: Kept, data: Split, test: Split) -> None:
             start = grown(method, small, data, seed)
             cell = {"seconds": time.process_time() - begin}
             reached = {0: accuracies(Beside([start]), test)[0]}
-            for epoch, beside in enumerate(train([start], data, EPOCHS[-1], seed=seed), 1):
+            for epoch, beside in enumerate(train([start], data, TUNED[-1], seed=seed), 1):
                 reached[epoch] = accuracies(beside, test)[0]
-            cell["accuracy"] = {str(epoch): reached[epoch] for epoch in (0, *EPOCHS)}
+            cell["accuracy"] = {str(epoch): reached[epoch] for epoch in (0, *TUNED)}
             kept.write(name, cell)

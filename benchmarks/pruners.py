@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import understudy.torch as ut
+from benchmarks.cells import MLPS, REFIT_INPUTS, TAYLOR_INPUTS, pruned
+from benchmarks.cells import ours as names_of_ours
 from benchmarks.trained import MAKERS, Split, mlp
 from understudy.torch.batches import Sample
 from understudy.torch.model import prepare
@@ -16,11 +18,6 @@ from understudy.torch.shrink import shrink
 
 Pruner = Callable[[nn.Module, float, Split], nn.Module]
 """(trained network, share of every width that stays, training data) → smaller network in evaluation mode."""
-
-REFIT_INPUTS = 2000
-"""Unlabelled inputs of the two controls with our refit."""
-TAYLOR_INPUTS = 2000
-"""Labelled inputs of Torch-Pruning's Taylor criterion, the same for every network."""
 
 
 def ours(count: int) -> Pruner:
@@ -90,27 +87,14 @@ def torch_pruning(kind: str) -> Pruner:
 def fresh(kind: str, share: float, seed: int) -> nn.Module:
     """A new network with that share of the widths."""
     torch.manual_seed(1000 + seed)
-    return mlp((round(256 * share), round(128 * share))) if kind == "mlp" else MAKERS[kind](share)
-
-
-PRUNERS: dict[str, Pruner] = {
-    "ours, no data": ours(0),
-    "ours, 300 inputs": ours(300),
-    "ours, 10,000 inputs": ours(10_000),
-    "random + refit": refitted("random"),
-    "L2 + refit": refitted("L2"),
-    "Torch-Pruning L2": torch_pruning("L2"),
-    "Torch-Pruning Taylor": torch_pruning("Taylor"),
-    "Torch-Pruning FPGM": torch_pruning("FPGM"),
-}
+    return mlp((round(256 * share), round(128 * share))) if kind in MLPS else MAKERS[kind](share)
 
 
 def pruners(kind: str) -> dict[str, Pruner]:
-    """The rows of one kind of network. A photograph gives hundreds of patches: 2,000 stand in for 10,000 digits."""
-    if kind == "mlp":
-        return PRUNERS
-    few = ("ours, 2,000 inputs", ours(2000))
-    return dict(few if row == "ours, 10,000 inputs" else (row, run) for row, run in PRUNERS.items())
-
-
-FRESH = ("from scratch", "distillation")
+    """The rows of one kind of network, by name."""
+    counts = (0, 300, 10_000 if kind in MLPS else 2000)
+    found = dict(zip(names_of_ours(kind), map(ours, counts), strict=True))
+    found |= {f"{score} + refit": refitted(score) for score in ("random", "L2")}
+    found |= {f"Torch-Pruning {importance}": torch_pruning(importance) for importance in ("L2", "Taylor", "FPGM")}
+    assert tuple(found) == pruned(kind)
+    return found

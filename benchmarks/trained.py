@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.cells import MLPS
 from understudy.compilation import cache_directory
 from understudy.data.cifar import cifar10_part
 from understudy.data.mnist import mnist
@@ -81,8 +83,8 @@ def residual_cnn(scale: float = 1.0) -> nn.Module:
     )  # fmt: skip
 
 
-MAKERS = {"mlp": mlp, "plain": plain_cnn, "residual": residual_cnn}
-RATES = {"mlp": 1e-3, "plain": 3e-3, "residual": 3e-3}
+MAKERS = {"mlp": mlp, "penalised": mlp, "plain": plain_cnn, "residual": residual_cnn}
+RATES = {"mlp": 1e-3, "penalised": 1e-3, "plain": 3e-3, "residual": 3e-3}
 """Learning rates from a random start."""
 
 
@@ -122,13 +124,14 @@ def train(
     decay: float = 0.0,
     rate: float = 1e-3,
     falling: bool = False,
+    penalty: bool = False,
     shift: bool = False,
     teacher: torch.Tensor | None = None,
     taught: Sequence[bool] = (),
 ) -> Iterator[Beside]:
     """Train networks of one architecture together by AdamW on batches of 128, and yield them after each epoch.
 
-    The rate is constant, so that one epoch is the beginning of six; with `falling` it falls to zero along a cosine.
+    With `penalty` the decay is that of Adam, an L2 penalty. The rate is constant, so that one epoch is the beginning of six; with `falling` it falls to zero along a cosine.
     `shift` moves and mirrors images at random. `teacher` has a trained network's outputs on all inputs: the networks
     marked in `taught` have the loss 0.9 × 16 KL(teacher ‖ student) at temperature 4 plus 0.1 × the cross-entropy
     (Hinton et al. 2015). Several networks at once must be MLPs. A single network is trained in place.
@@ -136,7 +139,8 @@ def train(
     inputs, labels = data
     beside = Beside(models).to(memory_format=torch.channels_last)  # a tenth faster for the CNNs
     draw = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(beside.parameters(), rate, weight_decay=decay, fused=True)
+    make = torch.optim.Adam if penalty else torch.optim.AdamW
+    optimizer = make(beside.parameters(), rate, weight_decay=decay, fused=True)
     size = 128
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * (len(inputs) // size))
     marked = torch.tensor(taught or [False] * len(models))
@@ -175,7 +179,8 @@ def trained(kind: str, seed: int, data: Split, *, epochs: int, decay: float = 0.
     if file.is_file():
         model.load_state_dict(torch.load(file, weights_only=True))
         return model.eval()
-    for _ in train([model], data, epochs, seed=seed, decay=decay, shift=kind != "mlp", rate=RATES[kind], falling=True):
+    options: dict[str, Any] = {"shift": kind not in MLPS, "penalty": kind == "penalised", "rate": RATES[kind]}
+    for _ in train([model], data, epochs, seed=seed, decay=decay, falling=True, **options):
         pass
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}")
