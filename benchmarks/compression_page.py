@@ -15,7 +15,6 @@ from benchmarks import compression_tables as tables
 from benchmarks import hypotheses
 from benchmarks.cells import (
     FILE,
-    FRESH,
     MAIN,
     MLPS,
     PARTS,
@@ -116,10 +115,10 @@ def draw(records: list[Record], file: Path) -> None:
         top.set_xticks([1 / part for part in PARTS], [tables.SIGNS[part] for part in PARTS])
         top.minorticks_off()
         for row in cells.rows:
-            start = [] if row in FRESH else [(0, cells.accuracies(row, 4, 0))]
-            if any(cells.accuracies(row, 4, epochs) for epochs in TUNED):
-                _line(below, [*start, *((e, cells.accuracies(row, 4, e)) for e in TUNED)], row)
-        below.set(xlabel="epochs of fine-tuning at ¼ of the widths", xticks=(0, *TUNED), xlim=(-0.2, TUNED[-1] + 0.2))
+            _line(below, [(epochs, cells.accuracies(row, 4, epochs)) for epochs in TUNED], row)
+        below.set(xlabel="epochs of fine-tuning at ¼ of the widths", xticks=TUNED)
+        if len(below.lines) == 1:  # only the original
+            below.set_visible(False)
     for axis in axes[:, 0]:
         axis.set_ylabel("test accuracy, %")
     lines = {line.get_label(): line for axis in axes.flat for line in axis.lines if line.get_label()[0] != "_"}

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,20 @@ def _export(model: nn.Module, file: Path, example: Any) -> None:
         if file.suffix == ".pt2":
             torch.export.save(program, file)
         else:
-            torch.onnx.export(program, (), str(file), external_data=False, verbose=False)
+            with _quiet():
+                torch.onnx.export(program, (), str(file), external_data=False, verbose=False)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No notes of the exporter about libraries that are not installed."""
+    notes = logging.getLogger("torch.onnx")
+    before = notes.level
+    notes.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        notes.setLevel(before)
 
 
 def _archive(model: nn.Module) -> dict[str, np.ndarray]:
