@@ -44,6 +44,37 @@ def test_json_table_and_figure(tmp_path):
     assert "imbalance" in plain.stdout
 
 
+def test_bound_of_any_width(tmp_path):
+    """Two inputs ±1 with targets 1: the best loss of any width is 0.38 (λ = 0.1); a worse network is told how far."""
+    file = tmp_path / "network.npz"
+    np.savez(file, W1=[[1.0], [-1.0]], W2=[[0.5, 0.5]], inputs=[[1.0], [-1.0]], targets=[1.0, 1.0])
+    told = json.loads(run(file, "--json", "--bound", "--penalty", 0.05).stdout)
+    known = told["any_width"]
+    # The mean over two inputs: λ = 0.05 is half the problem with λ = 0.1 and weights 1.
+    assert known["best_found"] == pytest.approx(0.19, abs=1e-5)
+    assert 0.19 - 1e-4 <= known["lower_bound"] <= 0.19 + 1e-9
+    assert known["within"] == pytest.approx(1 - known["lower_bound"] / told["loss"])
+    assert "of any width" in " ".join(run(file, "--bound", "--penalty", 0.05).stdout.split())
+
+
+def test_bound_is_for_one_hidden_layer(tmp_path):
+    file = tmp_path / "network.npz"
+    deep = {"W1": np.eye(2), "W2": np.eye(2), "W3": np.ones((1, 2)), "inputs": np.eye(2), "targets": np.ones(2)}
+    np.savez(file, **deep)
+    done = run(file, "--bound")
+    assert done.exit_code == 2
+    assert "one hidden layer; this one has 2" in " ".join(done.output.split())
+
+
+def test_a_loose_bound_is_said_to_be_loose():
+    from understudy.commands.layers import _of_any_width
+
+    tight = _of_any_width({"any_width": {"lower_bound": 0.99, "best_found": 1.0, "within": 0.01}})
+    loose = _of_any_width({"any_width": {"lower_bound": 0.4, "best_found": 1.0, "within": 0.6}})
+    assert "far too low" not in tight
+    assert "far too low" in loose
+
+
 def test_biases_count_and_data_may_come_from_another_file(tmp_path):
     arrays = stored() | {"b1": np.array([0.1, -0.2, 0.3]), "b2": np.array([0.5])}
     np.savez(tmp_path / "a.npz", **arrays)

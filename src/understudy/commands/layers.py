@@ -39,6 +39,9 @@ def layers(
     tolerance: Annotated[
         float, typer.Option(help="Distance of unit vectors up to which neurons share a ray and can be merged.")
     ] = 0.05,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="Also bound the loss of the best network of any width (one hidden layer).")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the forces (.npz).")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
@@ -63,10 +66,15 @@ def layers(
         )
         if not 0 <= tolerance < 2:
             raise ValueError(f"--tolerance is at least 0 and below 2; received {tolerance}.")
+        if bound and task.depth != 2:
+            raise ValueError(f"--bound is for networks with one hidden layer; this one has {task.depth - 1}.")
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
     with Console(stderr=True, quiet=json_).status("forces, covariances and rays …"):
         rows, summary, arrays = examine(task, parameters, tolerance)
+    if bound:
+        with Console(stderr=True, quiet=json_).status("the best network of any width …"):
+            summary["any_width"] = best_of_any_width(task, summary["loss"])
     paths = []
     if out is not None:
         import numpy as np
@@ -196,6 +204,35 @@ def examine(
     return rows, summary, arrays
 
 
+LOOSE = 0.05
+"""Gaps above this share of the loss come with the remark that the bound itself may be loose."""
+
+
+def best_of_any_width(task: Regularised, loss: float) -> dict[str, Any]:
+    """What is known of the best network of any width: a lower bound of its loss, and the best network found."""
+    from understudy.regularised import minimise_globally
+
+    found = minimise_globally(task)
+    least = min(loss, found.value)
+    lower = max(found.value - found.gap, 0.0)
+    return {"lower_bound": lower, "best_found": least, "within": (loss - lower) / loss if loss > 0 else 0.0}
+
+
+def _of_any_width(summary: dict[str, Any]) -> str:
+    """The bound in a sentence or two."""
+    known = summary["any_width"]
+    words = (
+        f"The best network of any width has a loss between {known['lower_bound']:.6g} and {known['best_found']:.6g}: "
+        f"this one is within {100 * known['within']:.3g} % of it."
+    )
+    if known["best_found"] - known["lower_bound"] > LOOSE * known["best_found"]:
+        words += (
+            " The lower bound comes from a relaxation and can be far too low (gaps of 58 to 86 % have been seen), so "
+            "the network may be much better than this says."
+        )
+    return words
+
+
 def _gradient_norm(task: Regularised, parameters: Any, gates: Any) -> float:
     """‖∇L‖; at kinks, with the slopes that make it smallest."""
     import jax.numpy as jnp
@@ -242,5 +279,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         "Where a pre-activation is zero (a kink), forces and ∇L use the slope that makes ‖∇L‖ smallest.",
         highlight=False,
     )
+    if "any_width" in summary:
+        console.print(_of_any_width(summary), highlight=False)
     if paths:
         console.print("Files: " + ", ".join(paths), soft_wrap=True, highlight=False)

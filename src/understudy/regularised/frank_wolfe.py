@@ -62,7 +62,8 @@ class GlobalMinimum:
     def __str__(self) -> str:
         if not np.isfinite(self.gap):
             return f"loss {self.value:.9g}: the search was local and certifies nothing"
-        return f"loss {self.value:.9g}, within {100 * self.within:.3g} % of the best network of any width"
+        loose = "; the bound may be loose, and the loss much closer to the best" if self.within > 0.05 else ""
+        return f"loss {self.value:.9g}, within {100 * self.within:.3g} % of the best network of any width{loose}"
 
 
 Oracle = Literal["auto", "exact", "caps", "relaxation", "local"]
