@@ -34,6 +34,15 @@ def test_newton_finds_the_degenerate_point_and_says_how_far_it_is(power, place):
     assert found.distance == pytest.approx(place, rel=0.1)
 
 
+@pytest.mark.parametrize("steps", [3, 4])
+def test_a_longer_step_may_be_the_last_one(monkeypatch, steps):
+    from understudy.points import criticality
+
+    monkeypatch.setattr(criticality, "_NEWTON_STEPS", steps)
+    found = us.certify(Toy(lambda x: x[0] ** 6, 1), jnp.asarray([1e-3]))
+    assert found.kind in ("minimum", "undecided")
+
+
 @pytest.mark.parametrize("apart", [0.0, 1e-14, 1e-12])
 def test_students_that_coincide_up_to_rounding_are_at_the_same_saddle(apart):
     """Their difference orthogonal to all teachers is a quartic valley: slopes there belong to the point's own error."""

@@ -120,9 +120,10 @@ def approach(around: Surroundings) -> Approach:
         if not np.all(np.isfinite(hessian)) or float(np.linalg.norm(offset)) > reach:
             return Approach(None, f"Newton's method leaves for a distance of {float(np.linalg.norm(offset)):.2g}")
     recent = lengths[-_NEWTON_STEPS // 2 :]
-    factor = (recent[-1] / recent[0]) ** (1 / max(len(recent) - 1, 1))
-    if len(recent) > 2 and factor > _SLOWEST:
-        return Approach(None, f"Newton's steps do not shrink (by a factor {factor:.3f} each)")
+    if len(recent) > 2:  # a longer step may have begun the count anew
+        factor = (recent[-1] / recent[0]) ** (1 / (len(recent) - 1))
+        if factor > _SLOWEST:
+            return Approach(None, f"Newton's steps do not shrink (by a factor {factor:.3f} each)")
     return Approach(offset)
 
 
