@@ -105,3 +105,59 @@ def test_kinked_losses_are_refused():
     network = us.TwoLayer(np.eye(2), np.ones(2))
     with pytest.raises(ValueError, match="smooth loss"):
         us.explore(us.Empirical(network, inputs, inputs[:, 0], activation="relu"))
+
+
+def test_lattices_that_follow_the_norm_are_refused_before_they_fill_the_memory():
+    from understudy.landscape.explore import check
+    from understudy.tasks import on_grid
+
+    teacher = us.Teacher.angular(np.pi * np.array([0.0, 0.5]), "softplus")
+    with pytest.raises(ValueError, match=r"about \d+ GB. Give a fixed lattice"):
+        us.explore(on_grid(teacher, 2))
+    fixed = on_grid(teacher, 2, spacing=0.5)
+    check(fixed, 4, 0, 0.5)
+    assert fixed.nodes_at(1e6) == pytest.approx(len(fixed.inputs), rel=0.05)
+    follows = on_grid(teacher, 2)
+    steep = us.TwoLayer(np.array([[3.0, 0.0], [0.0, 1.0]]), np.ones(2))
+    assert follows.nodes_at(3.0) == pytest.approx(len(follows.prepared(follows.flatten(steep)).inputs), rel=0.05)
+    assert not follows.closed_form
+
+
+def test_searches_between_minima_start_on_the_parameter_space(toy):
+    from understudy.landscape.between import between
+
+    minima = [np.asarray(toy.task.flatten(p.parameters)) for p in toy.minima]
+    given = between(toy.task, minima, 5, seed=0)
+    np.testing.assert_allclose(np.linalg.norm(given.starts.reshape(5, 2, 2), axis=-1), 1.0, atol=1e-12)
+    again = between(toy.task, minima, 3, seed=0)
+    np.testing.assert_array_equal(again.starts, given.starts[:3])
+    assert between(toy.task, [], 5, seed=0) is None
+    assert between(us.Loss(lambda x: x[0] ** 2, 1), [np.zeros(1)], 5, seed=0) is None
+
+
+def test_both_pushes_must_agree_on_a_point_or_on_infinity():
+    from types import SimpleNamespace
+
+    from understudy.landscape.explore import _agree
+
+    def runs(*kinds):
+        return [SimpleNamespace(certificate=SimpleNamespace(kind=kind)) for kind in kinds]
+
+    assert _agree([3, 3], runs("minimum", "minimum"))
+    assert not _agree([3, 4], runs("minimum", "minimum"))
+    assert _agree([None, None], runs("diverging", "diverging"))
+    assert not _agree([None, None], runs("diverging", "unconverged"))
+    assert not _agree([3, None], runs("minimum", "diverging"))
+
+
+def test_a_family_has_its_minima_and_its_saddles_in_two_classes():
+    """L = y²(x - 1) + y⁴/4 has the critical line y = 0: minima for x > 1, saddles for x < 1."""
+    from understudy.landscape.classes import Catalogue
+
+    catalogue = Catalogue(us.Loss(lambda p: p[1] ** 2 * (p[0] - 1.0) + p[1] ** 4 / 4 + 0 * p[0], 2))
+    for x in (3.0, 2.0, 0.0, -1.0):
+        assert catalogue.add(np.array([x, 0.0])) is not None
+    assert sorted((c.certificate.kind, c.family, len(c.pieces)) for c in catalogue.classes) == [
+        ("minimum", 1, 0),
+        ("strict saddle", 1, 2),
+    ]

@@ -167,7 +167,7 @@ class _Collector:
             self.note = f"{told.stage}, {told.done} of {told.total}"
 
         def produce() -> Iterator[Graph]:
-            yield assemble(task, ends, watch=watch, configuration=configuration)
+            yield assemble(task, ends, seed=self.description.seed, watch=watch, configuration=configuration)
 
         (graph,) = in_background(produce, self.report)
         return graph

@@ -3,8 +3,9 @@
 Isolated points are compared by loss and by the whole spectrum of the Hessian, which all symmetric copies share
 (neurons of homogeneous activations are rescaled to a common form first). Points with more zero modes than continuous
 symmetries explain are degenerate, or they lie in a family of critical points (networks with a dead or a duplicated
-neuron, for example). A family has one loss, and its pieces can differ in index. It counts as one class, represented by
-the point of least index that was found."""
+neuron, for example). A family has one loss, and its pieces can differ in index. Its minima are one class, and its
+saddles another, at which descents start. The point of least index that was found represents it, and among several the
+one with fewest zero modes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,8 +27,9 @@ _LOSS = 1e-8
 _SPECTRUM = 1e-6
 """Eigenvalues that differ by less, relative to the largest, are equal."""
 
-_ZERO = 1e-6
-"""Eigenvalues below this share of the largest may be zero."""
+_ZERO = 1e-8
+"""Eigenvalues below this share of the largest may be zero. Searches are polished until those of a degenerate point are
+(see `search`), and regular minima of four softplus neurons have 3e-7 of the largest."""
 
 _ROUGHLY = 1e-3
 """How exactly a degenerate point is known, relative to its size: Newton's method slows down there."""
@@ -36,13 +38,20 @@ _ALONG = 1e-2
 """Length of the step along a zero mode, relative to the point, after which Newton's method looks for the family
 again."""
 
+PIECES, _APART = 4, 1e-3
+"""Saddles of index 1 of one family that are followed down, at most; their spectra differ by this share of the largest
+eigenvalue. Different pieces of a family can lead to different minima."""
+
 CRITICAL = ("minimum", "strict saddle", "non-strict saddle", "undecided")
 """Verdicts on critical points."""
 
 
 @dataclass
 class Class:
-    """A critical point up to symmetry: a representative, its certificate, and how often it was found."""
+    """A critical point up to symmetry: a representative, its certificate, and how often it was found.
+
+    `pieces`: eigenvalues and vectors of certified saddles of index 1 in the class, one unless it is a family.
+    """
 
     vector: np.ndarray
     eigenvalues: np.ndarray
@@ -54,11 +63,17 @@ class Class:
     indices: set[int] = field(default_factory=set)
     found: int = 0
     reached: int = 0
+    pieces: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     @property
     def loss(self) -> float:
         """The loss of the representative."""
         return float(self.certificate.loss)
+
+    @property
+    def minimum(self) -> bool:
+        """Whether the representative is a minimum."""
+        return self.certificate.kind == "minimum"
 
     @property
     def order(self) -> tuple[float, int]:
@@ -79,11 +94,18 @@ class Catalogue:
         values, loss = spectrum(self.task, vector)
         symmetric = symmetric_dimension(self.task, vector)
         flat = _zeros(values) > symmetric
-        home = next((c for c in self.classes if self._same(c, loss, values, flat)), None)
-        if home is not None and not (flat and _index(values) < home.certificate.index):
-            home.indices |= {_index(values)} if flat else set()
+        alike = [c for c in self.classes if self._alike(c, loss, values, flat)]
+        minimum, certificate = flat and _index(values) == 0, None
+        if minimum and not any(c.minimum for c in alike):
+            certificate = certify(self.task, vector)
+            minimum = certificate.kind == "minimum"
+        home = next((c for c in alike if not flat or c.minimum == minimum), None)
+        if home is not None and not (flat and _rank(values, minimum) < _rank(home.eigenvalues, minimum)):
+            if flat:
+                home.indices |= {_index(values)}
+                self._keep_piece(home, vector, values, certificate)
             return home
-        certificate = certify(self.task, vector)
+        certificate = certify(self.task, vector) if certificate is None else certificate
         if certificate.kind not in CRITICAL:
             return home
         family = family_dimension(self.task, vector, symmetric) if flat else 0
@@ -91,13 +113,26 @@ class Catalogue:
         new = Class(vector, values, certificate, label, symmetric, family, flat, {int(certificate.index)})
         if home is None:
             self.classes.append(new)
+            self._keep_piece(new, vector, values, certificate)
             return new
         new.indices |= home.indices
-        new.found, new.reached = home.found, home.reached
+        new.found, new.reached, new.pieces = home.found, home.reached, home.pieces
         vars(home).update(vars(new))
+        self._keep_piece(home, vector, values, certificate)
         return home
 
-    def _same(self, known: Class, loss: float, values: np.ndarray, flat: bool) -> bool:
+    def _keep_piece(self, home: Class, vector: np.ndarray, values: np.ndarray, known: Certificate | None) -> None:
+        """Keep a saddle of index 1 that is not like those of the class that are known."""
+        if _index(values) != 1 or len(home.pieces) >= PIECES:
+            return
+        size = np.abs(values).max(initial=1e-300)
+        if any(np.abs(other - values).max() <= _APART * size for other, _ in home.pieces):
+            return
+        certificate = certify(self.task, vector) if known is None else known
+        if certificate.kind == "strict saddle" and certificate.index == 1:
+            home.pieces.append((values, vector))
+
+    def _alike(self, known: Class, loss: float, values: np.ndarray, flat: bool) -> bool:
         floor = 1e-4 * self.task.target_scale
         if abs(known.loss - loss) > _LOSS * max(abs(known.loss), abs(loss), floor) or known.flat != flat:
             return False
@@ -140,6 +175,12 @@ def _zeros(values: np.ndarray) -> int:
 
 def _index(values: np.ndarray) -> int:
     return int(np.sum(values < -_ZERO * np.abs(values).max(initial=1e-300)))
+
+
+def _rank(values: np.ndarray, minimum: bool) -> tuple[int, int]:
+    """Of a family, the point with the least rank represents it; among its saddles those of index 0 come last."""
+    index = _index(values)
+    return (index if index or minimum else len(values) + 1), _zeros(values)
 
 
 def spectrum(task: Task, vector: Any) -> tuple[np.ndarray, float]:

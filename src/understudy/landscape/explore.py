@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from understudy.compilation import keep_compiled_programs
+from understudy.landscape.between import between
 from understudy.landscape.classes import CRITICAL, Catalogue, Class
 from understudy.landscape.descents import Descent, descend
 from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph, euler_count
-from understudy.landscape.search import End, plan, search
+from understudy.landscape.search import End, Plan, farthest, lanes_for, plan, search
 from understudy.tasks.task import Task
 
 LARGEST = 1000
 """Most parameters, after reduction: every step of a search factorises the Hessian."""
+
+BRIDGES = 64
+"""Searches from points between two minima, unless another number is given."""
+
+MOST_MEMORY, HELD = 1e9, 6
+"""Most bytes that searches may take, and how many arrays over inputs, parameters and searches they hold (measured)."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +45,13 @@ def explore(
     seed: int = 0,
     init_std: float = 0.5,
     descents: bool = True,
+    bridges: int = BRIDGES,
     watch: Callable[[ExploreProgress], None] | None = None,
 ) -> Graph:
     """Find critical points of any index, certify them, remove symmetric copies, and follow saddles down to minima.
 
-    Searches run from random starts, many at a time (see `landscape.search`). Each class is polished by Newton's method
-    and certified. Both sides of each saddle of index 1 are followed by the gradient flow, twice, with pushes of two
+    Searches run from random starts, many at a time (see `landscape.search`), and then from points between the minima
+    that these found. Each class is polished by Newton's method and certified. Both sides of each saddle of index 1 are followed by the gradient flow, twice, with pushes of two
     sizes. The graph says how often each class was found, how many classes are probably missing, and whether the Morse
     count comes out where there is one.
 
@@ -53,6 +61,7 @@ def explore(
     - `starts`: number of random searches; `seed`: which ones. Searches i of a seed are the same for any `starts`.
     - `init_std`: standard deviation of the starts, varied between a third and twice of it.
     - `descents`: whether to follow saddles down.
+    - `bridges`: number of searches from points between two minima.
     - `watch`: a function that is called with an `ExploreProgress`.
 
     >>> import understudy as us
@@ -67,7 +76,8 @@ def explore(
         rows.append(row)
         if watch is not None:
             watch(ExploreProgress("searching", len(rows), starts))
-    return assemble(task, [end for _, end in sorted(rows, key=lambda r: r[0])], descents=descents, watch=watch)
+    ends = [end for _, end in sorted(rows, key=lambda r: r[0])]
+    return assemble(task, ends, descents=descents, bridges=bridges, seed=seed, watch=watch)
 
 
 def check(task: Task, starts: int, seed: int, init_std: float) -> None:
@@ -80,13 +90,19 @@ def check(task: Task, starts: int, seed: int, init_std: float) -> None:
         raise ValueError(f"init_std is a positive number; received {init_std!r}.")
     if task.kinked:
         raise ValueError(
-            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use "
-            "a "
+            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use a "
             "smooth activation, or a Population task, whose loss is smooth except at zero weights."
         )
     size = task.reduce(task.starts([0], "gaussian", init_std)).task.size
     if size > LARGEST:
         raise ValueError(f"explore factorises Hessians, and is for at most {LARGEST} parameters; this task has {size}.")
+    needed = 8.0 * HELD * task.nodes_at(farthest(task)) * size * lanes_for(size)
+    if needed > MOST_MEMORY:
+        raise ValueError(
+            f"Searches go out to parameters of norm {farthest(task):g}. There this {type(task).__name__} task sums over "
+            f"{task.nodes_at(farthest(task)):,} inputs, which takes about {needed / 1e9:.0f} GB. Give a fixed lattice, such "
+            "as on_grid(teacher, width, spacing=0.5)."
+        )
 
 
 def search_each(
@@ -96,12 +112,17 @@ def search_each(
     chosen = list(numbers)
     if not chosen:
         return
-    given = plan(task, seed, chosen, init_std)
+    for position, end in _reduced(task, plan(task, seed, chosen, init_std), watch):
+        yield chosen[position], end
+
+
+def _reduced(task: Task, given: Plan, watch: Callable[[int], None] | None = None) -> Iterator[tuple[int, End]]:
+    """Run the searches of a plan in the reduced problem; yield (position, end) in the parameters of the task."""
     reduction = task.reduce(jnp.asarray(given.starts))
-    inside = type(given)(np.asarray(reduction.vectors), given.descents, given.targets)
+    inside = Plan(np.asarray(reduction.vectors), given.descents, given.targets)
     for position, end in search(reduction.task, inside, watch=watch):
         lifted = np.asarray(reduction.lift(jnp.asarray(end.vector), position))
-        yield chosen[position], type(end)(**{**vars(end), "vector": lifted})
+        yield position, replace(end, vector=lifted)
 
 
 def assemble(
@@ -109,10 +130,12 @@ def assemble(
     ends: Sequence[End],
     *,
     descents: bool = True,
+    bridges: int = BRIDGES,
+    seed: int = 0,
     watch: Callable[[ExploreProgress], None] | None = None,
     configuration: Any = None,
 ) -> Graph:
-    """The graph of the ends of searches: sort, certify, follow saddles down, count."""
+    """The graph of the ends of searches: sort, certify, search between minima, follow saddles down, count."""
 
     def tell(stage: str, done: int, total: int) -> None:
         if watch is not None:
@@ -120,9 +143,10 @@ def assemble(
 
     catalogue = Catalogue(task)
     captured = _sort(catalogue, ends, tell)
+    _bridge(catalogue, bridges, seed, tell)
     ways = _descend_all(catalogue, tell) if descents else []
     points = catalogue.points()  # this also sorts the classes
-    connections = [_connection(catalogue, way) for way in ways]
+    connections = _distinct([_connection(catalogue, way) for way in ways])
     about = {"task": type(task).__name__, **task.about()}
     notes = _notes(task, catalogue, points)
     return Graph(
@@ -149,24 +173,35 @@ def _sort(catalogue: Catalogue, ends: Sequence[End], tell: Callable[[str, int, i
     return captured
 
 
+def _bridge(catalogue: Catalogue, count: int, seed: int, tell: Callable[[str, int, int], None]) -> None:
+    """Search from points between the minima found. These searches are not random, so they do not count as `found`."""
+    minima = [c for c in catalogue.classes if c.certificate.kind == "minimum"]
+    given = between(catalogue.task, [c.vector for c in sorted(minima, key=lambda c: c.order)], count, seed)
+    if given is None:
+        return
+    for done, (_, end) in enumerate(sorted(_reduced(catalogue.task, given), key=lambda x: x[0])):
+        home = catalogue.add(end.vector) if end.how == "converged" else None
+        if home is not None:
+            home.reached += 1
+        tell("searching between minima", done + 1, count)
+
+
 _Way = tuple[Class, list[list[Class | None]], list[list[Descent]]]
 
 
 def _descend_all(catalogue: Catalogue, tell: Callable[[str, int, int], None]) -> list[_Way]:
     """Follow every saddle of index 1; new saddles of index 1 that descents find are followed too."""
     ways: list[_Way] = []
-    followed: list[Class] = []
+    followed: list[np.ndarray] = []
     while True:
         saddles = [
-            c
-            for c in catalogue.classes
-            if c.certificate.index == 1 and c.certificate.kind == "strict saddle" and not any(c is f for f in followed)
+            (c, vector) for c in catalogue.classes for _, vector in c.pieces if not any(vector is f for f in followed)
         ]
         if not saddles:
             return ways
-        followed += saddles
-        found = descend(catalogue.task, [c.vector for c in saddles], lambda i, n: tell("descending", i, n))
-        for number, saddle in enumerate(saddles):
+        followed += [vector for _, vector in saddles]
+        found = descend(catalogue.task, [vector for _, vector in saddles], lambda i, n: tell("descending", i, n))
+        for number, (saddle, _) in enumerate(saddles):
             sides = [[d for d in found if d.saddle == number and d.side == side] for side in (0, 1)]
             homes = [[_home(catalogue, d) for d in side] for side in sides]
             for side in homes:
@@ -188,15 +223,24 @@ def _number(catalogue: Catalogue, wanted: Class) -> int:
 def _connection(catalogue: Catalogue, way: _Way) -> Connection:
     saddle, homes, sides = way
     numbers = [[None if home is None else _number(catalogue, home) for home in side] for side in homes]
-    agree = all(len(set(side)) == 1 for side in numbers)
-    words = []
-    for runs in sides:
-        certificate = runs[0].certificate
-        words.append(f"{certificate.kind}, loss {runs[0].loss:.9g}")
+    words = [f"{runs[0].certificate.kind}, loss {runs[0].loss:.9g}" for runs in sides]
     ends = (numbers[0][0], numbers[1][0])
     falls = all(run.loss < saddle.loss for runs in sides for run in runs)
-    certified = agree and falls and None not in ends
+    certified = falls and all(_agree(side, runs) for side, runs in zip(numbers, sides, strict=True))
     return Connection(_number(catalogue, saddle), ends, certified, (words[0], words[1]))
+
+
+def _agree(numbers: Sequence[int | None], runs: Sequence[Descent]) -> bool:
+    """Whether all pushes on one side end at one critical point, or all run off to infinity."""
+    if None in numbers:
+        return all(run.certificate.kind == "diverging" for run in runs)
+    return len(set(numbers)) == 1
+
+
+def _distinct(connections: Iterable[Connection]) -> list[Connection]:
+    """Without repeated ways of one family: the same saddle, ends and verdict, whichever side is called the first."""
+    kept = {(c.saddle, *sorted(map(str, c.ends)), c.certified): c for c in connections}
+    return list(kept.values())
 
 
 def _completeness(task: Task, ends: Sequence[End], captured: int, points: Sequence[CriticalPoint]) -> Completeness:

@@ -29,7 +29,7 @@ class CriticalPoint:
       apart from continuous symmetries. 0 for an isolated point. All points of a family count as one.
     - `degenerate`: whether zero eigenvalues are left that neither symmetries nor a family explain.
     - `indices`: the indices found in different pieces of a family; `index` is the least of them.
-    - `found`: how many searches ended here; `reached`: how many descents from saddles did.
+    - `found`: how many random searches ended here; `reached`: how many descents from saddles and searches between minima.
     """
 
     number: int
@@ -77,7 +77,8 @@ class Connection:
     """Both sides of a saddle of index 1, followed down by the gradient flow.
 
     - `saddle`: the number of the saddle; `ends`: the numbers of the two points reached, None for a way to infinity.
-    - `certified`: whether both ends are certified critical points, and pushes of two sizes reach the same ones.
+    - `certified`: whether each end is a certified critical point, or certified to be at infinity, and pushes of two sizes
+      agree on it.
     - `words`: what happened on each side.
     """
 
@@ -121,7 +122,7 @@ class Completeness:
 class Graph:
     """Critical points up to symmetry, and how saddles of index 1 join them. It prints as a table.
 
-    - `points`: one per class, least loss first; `connections`: one per saddle of index 1.
+    - `points`: one per class, least loss first; `connections`: one per saddle of index 1, several per family.
     - `completeness`: what speaks for the list being complete, and what against it.
     - `task`: what was explored, None if a stored graph does not say; `about`: the task in a few words.
     - `notes`: what the list leaves out.

@@ -3,14 +3,17 @@
 A search has two phases. It first descends for some steps, because far from the minima almost every search ends at the
 trivial saddles where neurons are off. Then it looks for a critical point in one of two ways:
 
-- *Gauss-Newton on the gradient*: it minimises ½‖∇L‖² by Levenberg-Marquardt steps, -(H² + τ)⁻¹ H g.
+- *Gauss-Newton on the gradient*: it minimises ½ gᵀ|H|^(-½) g, g = ∇L, by Levenberg-Marquardt steps. In the eigenbasis
+  of the Hessian they are -w_i λ_i g_i / (w_i λ_i² + τ) with weights w_i = |λ_i|^(-½), fixed during a step.
 - *Eigenvector following* to index m: it climbs along the m softest modes and descends along all others, with steps
   ∓g_i/(|λ_i| + τ) in the eigenbasis of the Hessian.
 
 In both, τ keeps the step inside a trust region. Measured on erf with (k, n) = (4, 2) from 256 starts each: Gauss-Newton
-after 10 steps of descent converges in 84 % of the searches and finds every class; Newton's method without an index in
-59 %, but it misses a class; eigenvector following to index 1 or 2 in 30 % and 16 %, always to that index. So two
-thirds of the searches take the first way, and the rest the second.
+without weights, after 10 steps of descent, converges in 84 % of the searches and finds every class; Newton's method
+without an index in 59 %, but it misses a class; eigenvector following to index 1 or 2 in 30 % and 16 %, always to that
+index. So 60 % of the searches take the first way, 10 % descend to a minimum, and the rest take the second. The weights
+are for ill-conditioned losses: four softplus students of four teachers in the plane have curvatures from 1e-6 to 6. Of
+64 searches there, 2 converged without weights in 300 steps, and 45 with them in up to 1,000.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +36,9 @@ GAUSS_NEWTON = -1
 LONGEST_DESCENT = 60
 """Searches descend for up to this many steps first, log-uniformly distributed from 1 (and rarely for none)."""
 
-MOST_STEPS = 300
-"""Steps after which a search is given up. Those that converge take about 40."""
+MOST_STEPS, MOST_STEPS_TO_INDEX = 1000, 300
+"""Steps after which a search by Gauss-Newton, or by eigenvector following, is given up. Those that converge take about
+40, and some hundreds where the loss is ill-conditioned."""
 
 CHUNK = 20
 """Steps between two looks at the searches."""
@@ -90,8 +94,8 @@ class Searches(NamedTuple):
 def plan(task: Task, seed: int, numbers: Sequence[int], init_std: float) -> Plan:
     """Random searches. Search i of a seed is the same whatever the others are.
 
-    Starts have standard deviations from init_std/3 to 2 init_std. Two thirds of the searches are Gauss-Newton ones, the
-    others follow eigenvectors to an index of 1 (half of them), 2 (a quarter), ….
+    Starts have standard deviations from init_std/3 to 2 init_std. 60 % of the searches are Gauss-Newton ones, 10 % go
+    down to a minimum, and the others follow eigenvectors to an index of 1 (half of them), 2 (a quarter), ….
     """
     starts, descents, targets = [], [], []
     for i in numbers:
@@ -99,7 +103,8 @@ def plan(task: Task, seed: int, numbers: Sequence[int], init_std: float) -> Plan
         std = init_std * float(np.exp(rng.uniform(np.log(1 / 3), np.log(2))))
         starts.append(np.asarray(task.starts([int(rng.integers(2**31))], "gaussian", std))[0])
         descents.append(int(np.exp(rng.uniform(np.log(0.7), np.log(LONGEST_DESCENT)))))
-        targets.append(GAUSS_NEWTON if rng.random() < 2 / 3 else int(rng.geometric(0.5)))
+        way = rng.random()
+        targets.append(GAUSS_NEWTON if way < 0.6 else 0 if way < 0.7 else int(rng.geometric(0.5)))
     return Plan(np.stack(starts), np.array(descents), np.array(targets))
 
 
@@ -121,8 +126,7 @@ def search(
         "status": np.full(width, _STUCK),
         "steps": np.zeros(width, int),
     }
-    far = FAR if task.closed_form else FAR_BY_QUADRATURE
-    limits = jnp.asarray([_CRITICAL * max(task.target_scale, 1e-300), far])
+    limits = jnp.asarray([_CRITICAL * max(task.target_scale, 1e-300), farthest(task)])
 
     def load(lane: int) -> None:
         owner[lane] = waiting.pop() if waiting else -1
@@ -148,6 +152,11 @@ def search(
                 for lane in ready:
                     yield owner[lane], _end(now, ends, lane)
                     load(lane)
+
+
+def farthest(task: Task) -> float:
+    """The norm of the parameters beyond which a search is on its way to infinity."""
+    return FAR if task.closed_form else FAR_BY_QUADRATURE
 
 
 def lanes_for(size: int) -> int:
@@ -188,11 +197,13 @@ def _step(task: Task, s: Searches, limits: Array) -> Searches:
     along = vectors.T @ jnp.where(finite, gradient, 0.0)
     target = jnp.where(s.descent > 0, 0, s.target)
     gauss_newton = target == GAUSS_NEWTON
-    move = vectors @ _in_trust_region(values, along, target, s.radius)
+    weights = _weights(values)
+    move = vectors @ _in_trust_region(values, along, weights, target, s.radius)
     slope = local.value_and_gradient(origin + move)[1]
     linear = gradient + hessian @ move
-    # Gauss-Newton must lower ‖∇L‖² as predicted; the other way has no merit function, only a model to trust.
-    gain = (gradient @ gradient - slope @ slope) / jnp.maximum(gradient @ gradient - linear @ linear, 1e-300)
+    # Gauss-Newton must lower the weighted gradient as predicted; the other way has no merit function, only a model.
+    before, after, predicted = (jnp.sum(weights * (vectors.T @ x) ** 2) for x in (gradient, slope, linear))
+    gain = (before - after) / jnp.maximum(before - predicted, 1e-300)
     error = jnp.linalg.norm(slope - linear) / jnp.maximum(jnp.linalg.norm(hessian @ move), 1e-300)
     good = jnp.where(gauss_newton, gain > 1e-3, error < 1.0) & jnp.all(jnp.isfinite(slope))
     better = jnp.where(gauss_newton, gain > 0.75, error < 0.2)
@@ -206,7 +217,7 @@ def _step(task: Task, s: Searches, limits: Array) -> Searches:
             (norm <= limits[0]) & (s.descent <= 0),
             jnp.linalg.norm(s.vector) > limits[1],
             radius < 1e-10,
-            s.steps >= MOST_STEPS,
+            s.steps >= jnp.where(s.target == GAUSS_NEWTON, MOST_STEPS, MOST_STEPS_TO_INDEX),
         ],
         [_NOT_FINITE, _CONVERGED, _FAR, _STUCK, _SPENT],
         _SEARCHING,
@@ -223,7 +234,13 @@ def _step(task: Task, s: Searches, limits: Array) -> Searches:
     )
 
 
-def _in_trust_region(values: Array, along: Array, target: Array, radius: Array) -> Array:
+def _weights(values: Array) -> Array:
+    """|λ|^(-½) relative to the largest curvature. Curvatures below 1e-9 of it weigh as much as that."""
+    sizes = jnp.abs(values)
+    return (sizes / jnp.maximum(jnp.max(sizes), 1e-300) + 1e-9) ** -0.5
+
+
+def _in_trust_region(values: Array, along: Array, weights: Array, target: Array, radius: Array) -> Array:
     """The step in the eigenbasis, with the least τ for which it is not longer than the radius.
 
     Curvatures below 1e-11 of the largest are noise, or belong to symmetries; there is no step along them.
@@ -235,7 +252,7 @@ def _in_trust_region(values: Array, along: Array, target: Array, radius: Array) 
 
     def step(shift: Array) -> Array:
         newton = jnp.where(uphill, along, -along) / (sizes + shift)
-        smooth = -values * along / (values**2 + shift)
+        smooth = -weights * values * along / (weights * values**2 + shift)
         return jnp.where(usable, jnp.where(gauss_newton, smooth, newton), 0.0)
 
     def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -244,8 +261,8 @@ def _in_trust_region(values: Array, along: Array, target: Array, radius: Array) 
         long = jnp.linalg.norm(step(middle)) > radius
         return jnp.where(long, middle, low), jnp.where(long, high, middle)
 
-    highest = 1e6 * (largest + largest**2 + jnp.linalg.norm(along) * (1 + largest) / radius)
-    shift = jax.lax.fori_loop(0, 50, halve, (1e-18 * largest, highest))[1]
+    highest = 1e6 * jnp.max(weights) * (largest + largest**2 + jnp.linalg.norm(along) * (1 + largest) / radius)
+    shift = jax.lax.fori_loop(0, 60, halve, (1e-18 * largest, highest))[1]
     fits = jnp.linalg.norm(step(jnp.zeros(()))) <= radius
     return step(jnp.where(fits, 0.0, shift))
 
@@ -257,7 +274,11 @@ def _polish_all(task: Task, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @eqx.filter_jit
 def _polish(task: Task, vectors: Array) -> tuple[Array, Array, Array]:
-    """Four Newton steps, each kept if the gradient gets smaller; the points, losses and gradient norms."""
+    """Twelve Newton steps, each kept if the gradient gets smaller; the points, losses and gradient norms.
+
+    At a regular point two are enough. At a degenerate one they reduce the soft eigenvalues: each step makes the distance
+    in x⁴ smaller by 2/3, and the eigenvalue by 4/9.
+    """
 
     def newton(vector: Array) -> Array:
         local, origin = task.chart(vector)
@@ -270,7 +291,7 @@ def _polish(task: Task, vectors: Array) -> tuple[Array, Array, Array]:
         return jnp.where(better, local.point(origin + move), vector)
 
     def finish(vector: Array) -> tuple[Array, Array, Array]:
-        vector = jax.lax.fori_loop(0, 4, lambda _, v: newton(v), vector)
+        vector = jax.lax.fori_loop(0, 12, lambda _, v: newton(v), vector)
         local, origin = task.chart(vector)
         loss, gradient = local.value_and_gradient(origin)
         return vector, loss, jnp.linalg.norm(gradient)

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "orbit: number of symmetric copies; family: dimension of the set of equivalent networks around the point; found: "
-    "searches "
-    "that ended here; joins: where both descents from a saddle of index 1 end."
+    "searches that ended here; joins: where both descents from a saddle of index 1 end."
 )
 LEFT = (1, 3, 9)
 """Columns of words; the others are numbers."""
@@ -20,12 +19,14 @@ LEFT = (1, 3, 9)
 
 def columns(graph: Graph) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of the table."""
-    ways = {c.saddle: c for c in graph.connections}
+    ways: dict[int, list[str]] = {}
+    for way in graph.connections:
+        ways.setdefault(way.saddle, []).append(joins(way))
     heads = ["#", "verdict", "index", "label", "loss", "orbit", "family", "found", "|∇L|", "joins"]
-    return heads, [_row(point, ways.get(point.number)) for point in graph.points]
+    return heads, [_row(point, ", ".join(ways.get(point.number, []))) for point in graph.points]
 
 
-def _row(point: CriticalPoint, way: Connection | None) -> list[str]:
+def _row(point: CriticalPoint, ways: str) -> list[str]:
     family = str(point.family) if point.family else "degenerate" if point.degenerate else ""
     orbit = "?" if point.orbit is None else str(point.orbit)
     return [
@@ -38,7 +39,7 @@ def _row(point: CriticalPoint, way: Connection | None) -> list[str]:
         family,
         str(point.found) if point.found else f"({point.reached})",
         f"{point.certificate.gradient_norm:.0e}",
-        "" if way is None else joins(way),
+        ways,
     ]
 
 

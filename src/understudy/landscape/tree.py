@@ -35,9 +35,9 @@ def disconnectivity(graph: Graph) -> list[Branch]:
     ends at a lower saddle ends in the set of that saddle.
     """
     owner: dict[int, Branch] = {p.number: Branch((p.number,), p.loss) for p in graph.minima}
-    ways = {c.saddle: c.ends for c in graph.connections}
-    for saddle in sorted(ways, key=lambda number: graph.points[number].loss):
-        below = [owner[end] for end in ways[saddle] if end is not None and end in owner]
+    for way in sorted(graph.connections, key=lambda c: graph.points[c.saddle].loss):
+        saddle = way.saddle
+        below = [owner[end] for end in way.ends if end is not None and end in owner]
         if not below:
             continue
         distinct = list(dict.fromkeys(below))

@@ -131,6 +131,15 @@ class Grid(Task):
         return self if needed >= self.spacing else Grid(self.teacher, self.width, self.activation, needed, False)
 
     @property
+    def closed_form(self) -> bool:
+        return False
+
+    def nodes_at(self, norm: float) -> int:
+        spacing = self.spacing if self.fixed else min(self.spacing, _spacing_for(norm * self.activation.steepness))
+        ball = math.pi ** (self.teacher.dim / 2) / math.gamma(self.teacher.dim / 2 + 1)
+        return math.ceil(ball * (_RADIUS / spacing) ** self.teacher.dim)
+
+    @property
     def lower_bound(self) -> float:
         return self.samples.lower_bound
 

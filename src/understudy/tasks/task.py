@@ -114,6 +114,10 @@ class Task(eqx.Module):
         """Whether loss and derivatives are exact to rounding, without truncated series or quadrature."""
         return True
 
+    def nodes_at(self, norm: float) -> int:
+        """About how many inputs one evaluation sums over where students have this norm; 0 if it sums over none."""
+        return 0
+
     @property
     def lower_bound(self) -> float:
         """A lower bound of the loss that holds everywhere, or -inf if none is known."""
