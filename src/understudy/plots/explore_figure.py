@@ -9,10 +9,10 @@ import numpy as np
 from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 if TYPE_CHECKING:
-    from understudy.landscape import Branch, Graph
+    from understudy.landscape import Branch, CriticalPoint, Graph
 
-MOST_LABELS = 40
-"""Up to this many points are labelled."""
+MOST_LABELS, MOST_LISTED = 8, 40
+"""Up to this many points are labelled beside them, and up to this many in a list; of more, only the lowest."""
 
 
 def explore(graph: Graph, ax: Any = None, axes: Any = None) -> Any:
@@ -25,13 +25,29 @@ def explore(graph: Graph, ax: Any = None, axes: Any = None) -> Any:
             draw_graph(graph, ax)
             return ax.figure
         if axes is None:
-            figure = new_figure(11.5, 5.2)
+            listed = len(graph.points) > MOST_LABELS
+            figure = new_figure(14.0 if listed else 11.5, 5.2)
             figure.suptitle(", ".join(f"{name} {value}" for name, value in graph.about.items() if name != "task"))
-            axes = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+            axes = figure.subplots(1, 2 + listed, width_ratios=(1.25, 1.0, 0.7)[: 2 + listed])
+            if listed:
+                draw_list(graph, axes[2])
+                axes = axes[:2]
         left, right = given_axes(axes, 2)
         draw_graph(graph, left)
         draw_tree(graph, right)
         return left.figure
+
+
+def draw_list(graph: Graph, ax: Any) -> Any:
+    """The numbers and labels of the points, for graphs with too many of them to label in place."""
+    points = graph.points[:MOST_LISTED]
+    rows = [f"{p.number:>3}  {p.label}" for p in points]
+    if len(graph.points) > len(points):
+        rows.append(f"…  {len(graph.points) - len(points)} more")
+    ax.axis("off")
+    size = 8.5 if len(rows) <= 24 else 7.0
+    ax.text(0.0, 1.0, "\n".join(rows), va="top", fontsize=size, family="monospace", transform=ax.transAxes)
+    return ax
 
 
 def draw_graph(graph: Graph, ax: Any) -> Any:
@@ -46,10 +62,12 @@ def draw_graph(graph: Graph, ax: Any) -> Any:
         x, y = places[point.number]
         colour = COLOURS[0] if point.kind == "minimum" else COLOURS[1] if point.index else COLOURS[3]
         ax.plot(x, y, "o", ms=8, color=colour, mfc=colour if point.isolated else "white", mew=1.6, zorder=3)
-        if len(graph.points) <= MOST_LABELS:
-            words = f"{point.number}  {point.label}" if point.label else str(point.number)
+        if len(graph.points) <= MOST_LISTED:
+            words = _words(graph, point)
             # Lines leave minima to the right, so their labels are on the left.
             side: dict[str, Any] = {"xytext": (8, 0)} if point.index else {"xytext": (-8, 0), "ha": "right"}
+            if len(graph.points) > MOST_LABELS:
+                side = {"xytext": (0, 9), "ha": "center"}
             ax.annotate(words, (x, y), textcoords="offset points", fontsize=8, va="center", zorder=4, **side)
     highest = max(p.index for p in graph.points)
     ax.set(xlabel="index: number of directions of descent", ylabel="loss", xlim=(-0.9, highest + 1.0))
@@ -63,11 +81,18 @@ def _places(graph: Graph) -> dict[int, tuple[float, float]]:
     """Where each point is drawn: at its index and loss, and a little to the right of close neighbours."""
     places: dict[int, tuple[float, float]] = {}
     losses = np.array([p.loss for p in graph.points])
-    near = 0.03 * max(float(np.ptp(losses)), 1e-12)
-    for point in graph.points:
-        beside = sum(1 for q in graph.points[: point.number] if q.index == point.index and point.loss - q.loss < near)
-        places[point.number] = (point.index + 0.12 * beside, point.loss)
+    heights = _drawn(losses, _threshold(losses))
+    near = 0.06 * max(float(np.ptp(heights)), 1e-12)
+    for i, point in enumerate(graph.points):
+        beside = sum(q.index == point.index and heights[i] - heights[j] < near for j, q in enumerate(graph.points[:i]))
+        places[point.number] = (point.index + 0.16 * beside, point.loss)
     return places
+
+
+def _words(graph: Graph, point: CriticalPoint) -> str:
+    """A point's number, with its label if there are few points."""
+    few = len(graph.points) <= MOST_LABELS and point.label
+    return f"{point.number}  {point.label}" if few else str(point.number)
 
 
 def draw_tree(graph: Graph, ax: Any) -> Any:
@@ -92,9 +117,14 @@ def _draw_branch(graph: Graph, branch: Branch, position: float, ax: Any) -> tupl
     if not branch.parts:
         point = graph.points[branch.minima[0]]
         ax.plot(position, point.loss, "o", ms=7, color=COLOURS[0], zorder=3)
-        words = f"{point.number}  {point.label}" if point.label else str(point.number)
         ax.annotate(
-            words, (position, point.loss), xytext=(0, -9), textcoords="offset points", fontsize=8, ha="center", va="top"
+            _words(graph, point),
+            (position, point.loss),
+            xytext=(0, -9),
+            textcoords="offset points",
+            fontsize=8,
+            ha="center",
+            va="top",
         )
         return position, position + 1.0
     hangs = []
@@ -115,9 +145,23 @@ def _draw_branch(graph: Graph, branch: Branch, position: float, ax: Any) -> tupl
     return middle, position
 
 
+def _threshold(losses: np.ndarray) -> float | None:
+    """The least positive loss, if losses differ by orders of magnitude: below it the axis is linear, above logarithmic."""
+    positive = losses[losses > 1e-12 * max(float(losses.max(initial=0.0)), 1e-300)]
+    return float(positive.min()) if len(positive) and positive.max() > 30 * positive.min() else None
+
+
+def _drawn(losses: np.ndarray, threshold: float | None) -> np.ndarray:
+    """Heights on the axis that `_scale` chooses, up to a factor."""
+    if threshold is None:
+        return losses
+    share = losses / threshold
+    return np.where(share > 1, 1 + np.log10(np.maximum(share, 1.0)), share)
+
+
 def _scale(ax: Any, losses: list[float]) -> None:
-    """A logarithmic axis where losses differ by orders of magnitude and none is zero."""
-    positive = [x for x in losses if x > 0]
-    if len(positive) == len(losses) and max(losses) > 30 * min(losses) and min(losses) > 1e-12:
-        ax.set_yscale("log")
+    """An axis that is logarithmic above the least positive loss, where losses differ by orders of magnitude."""
+    threshold = _threshold(np.asarray(losses))
+    if threshold is not None:
+        ax.set_yscale("symlog", linthresh=threshold, linscale=0.5)
     ax.margins(y=0.08)
