@@ -38,7 +38,7 @@ def test_a_state_dict_goes_into_a_fresh_instance_of_the_old_widths(smaller, endi
     torch.testing.assert_close(fresh(X), found.model(X))
 
 
-def test_programs_compute_the_same(smaller, tmp_path):
+def test_programs_compute_the_same(smaller, tmp_path, capfd):
     _, found = smaller
     program = ut.load(found.save(tmp_path / "small.pt2"))
     torch.testing.assert_close(program(X), found.model(X))
@@ -51,6 +51,7 @@ def test_programs_compute_the_same(smaller, tmp_path):
     (outputs,) = session.run(None, {name: X.numpy()})
     np.testing.assert_allclose(outputs, found.model(X).detach(), rtol=1e-4, atol=1e-5)
     assert set(read_state(tmp_path / "small.onnx"))
+    assert "torchvision" not in capfd.readouterr().err
 
 
 def test_a_bare_chain_is_understood_and_other_state_dicts_need_a_module(tmp_path):
@@ -97,7 +98,7 @@ def test_foreign_code_is_not_run_and_broken_files_are_explained(ending, tmp_path
     [
         ({"0.weight": torch.full((2, 2), torch.nan)}, "not finite"),
         ({"0.weight": torch.ones(2, 2, dtype=torch.complex64)}, "complex"),
-        ({"0.weight": torch.ones(3, 2), "2.weight": torch.ones(2, 4)}, "plain chain"),
+        ({"0.weight": torch.ones(3, 2), "2.weight": torch.ones(2, 4)}, "2.weight reads 4 numbers and 0.weight makes"),
         ({"0.weight": torch.ones(3, 2), "0.bias": torch.ones(4)}, "bias has shape"),
         ({}, "no tensors"),
         ([1, 2], "no state_dict"),

@@ -19,12 +19,12 @@ def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn
     plain = all(state[name].ndim == 2 for name in weights) and all(
         name.endswith("weight") or (name.endswith("bias") and name[:-4] + "weight" in state) for name in state
     )
-    fits = all(state[b].shape[1] == state[a].shape[0] for a, b in pairwise(weights)) if plain else False
-    if not weights or not fits:
+    wrong = [(a, b) for a, b in pairwise(weights if plain else ()) if state[b].shape[1] != state[a].shape[0]]
+    if not weights or not plain or wrong:
+        told = [f" ({b} reads {state[b].shape[1]} numbers and {a} makes {state[a].shape[0]})" for a, b in wrong[:1]]
         raise ValueError(
-            f"{source} is not a plain chain of Linear layers, so its tensors do not say how the network computes. "
-            "Give the module too: "
-            "load(path, into=MyNetwork())."
+            f"{source} is not a plain chain of Linear layers{''.join(told)}, so its tensors do not say how the network "
+            "computes. Give the module too: load(path, into=MyNetwork())."
         )
     layers: list[nn.Module] = []
     for name in weights:
