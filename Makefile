@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test thorough check bench docs dist references clean
+.PHONY: demo test thorough browser check bench docs dist references clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,12 +16,18 @@ demo: $(STAMP)
 
 # On Python 3.12 and later coverage costs next to nothing; before, about a third more time. `make test COVERAGE=` leaves it out.
 COVERAGE = --cov --cov-report=term
-test: $(STAMP)
+test: $(STAMP) browser
 	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
 	$(BIN)/python -m pytest -n 2 -m "not thorough" $(COVERAGE)
 
-thorough: $(STAMP)
+thorough: $(STAMP) browser
 	$(BIN)/python -m pytest -n 2 -m thorough
+
+# Chromium, for the tests of the lab's page, from Debian's packages where that is possible.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || \
+	{ apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1 || \
+	echo "There is no Chromium here: the tests of the lab's page will be skipped."
 
 check: $(STAMP)
 	$(BIN)/ruff check .

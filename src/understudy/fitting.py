@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.compilation import keep_compiled_programs
 from understudy.dynamics.divergence import find_divergence
-from understudy.dynamics.flow import follow, lanes_for
+from understudy.dynamics.flow import Glimpse, follow, lanes_for
 from understudy.dynamics.large import LARGE
 from understudy.dynamics.trajectory import FlowOptions, Trajectory
 from understudy.points import Certificate, Structure, certify
@@ -90,10 +90,15 @@ def fit_each(
     watch: Callable[[FitProgress], None] | None = None,
     jobs: int | None = None,
     proof: bool = False,
+    observe: Callable[[int, Glimpse], None] | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Like `fit`, but yield (position, run) as soon as each run is finished."""
+    """Like `fit`, but yield (position, run) as soon as each run is finished.
+
+    `observe(position, glimpse)` is called after every step of every run, see `dynamics.follow`. All runs are then
+    followed in this process. Glimpses are in the parameters of the reduced task.
+    """
     numbers = seed_numbers(seeds)
-    processes = job_count(jobs)
+    processes = job_count(jobs) if observe is None else 1
     reduction = task.reduce(_begin(task, numbers, init_std, init))
     shares = _shares(reduction, FlowOptions() if options is None else options)
     finished: set[int] = set()
@@ -102,7 +107,7 @@ def fit_each(
         if watch is not None:
             watch(FitProgress(len(finished), len(numbers), steps, time))
 
-    for ended in _compute(shares, processes, jobs is None, report):
+    for ended in _compute(shares, processes, jobs is None, report, observe):
         position, trajectory = ended.position, ended.trajectory
         if position in finished:  # a helper died, and another began its share again
             continue
@@ -161,11 +166,17 @@ def _shares(reduction: Reduction, options: FlowOptions) -> list[_Share]:
     ]
 
 
-def _compute(shares: list[_Share], processes: int, automatic: bool, report: Callable[..., None]) -> Iterator[_Ended]:
+def _compute(
+    shares: list[_Share],
+    processes: int,
+    automatic: bool,
+    report: Callable[..., None],
+    observe: Callable[[int, Glimpse], None] | None,
+) -> Iterator[_Ended]:
     """Runs of all shares as they end, computed here and by helpers."""
     if processes == 1 or len(shares) == 1:
         for each in shares:
-            yield from _follow_share(each, report)
+            yield from _follow_share(each, report, observe)
         return
     large = shares[0].task.size > LARGE
     outcomes = share(
@@ -191,7 +202,11 @@ def _worthwhile(done: int, waiting: int, seconds: float) -> bool:
     return waiting > 0 and (seconds > 2 if done else seconds > 20)
 
 
-def _follow_share(share: _Share, watch: Callable[[int, float], None] | None = None) -> Iterator[_Ended]:
+def _follow_share(
+    share: _Share,
+    watch: Callable[[int, float], None] | None = None,
+    observe: Callable[[int, Glimpse], None] | None = None,
+) -> Iterator[_Ended]:
     """Follow the flow from the starts of a share, and certify and explain where it ends."""
     keep_compiled_programs()
     task = share.task
@@ -200,7 +215,13 @@ def _follow_share(share: _Share, watch: Callable[[int, float], None] | None = No
         if watch is not None:
             watch(steps, time)
 
-    for index, trajectory in follow(task, share.vectors, share.options, lanes=share.lanes, watch=report):
+    def look(index: int, glimpse: Glimpse) -> None:
+        if observe is not None:
+            observe(share.positions[index], glimpse)
+
+    looking = None if observe is None else look
+    runs = follow(task, share.vectors, share.options, lanes=share.lanes, watch=report, observe=looking)
+    for index, trajectory in runs:
         scale = power_of_two(task.target_scale) if trajectory.unit == 1 else 1.0
         found = find_divergence(trajectory, scale=scale)
         diverging = describe_escape(task, trajectory, found).words if found else None

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import io
 import json
 import os
 import random
@@ -10,8 +11,11 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from running import TOKEN, lab
+
+from understudy.lab.question import BadQuestionError, read_question
 
 pytest.importorskip("starlette", reason="the lab's packages are not installed")
 pytest.importorskip("uvicorn", reason="the lab's packages are not installed")
@@ -19,12 +23,6 @@ client = pytest.importorskip("websockets.sync.client", reason="the lab's package
 exceptions = pytest.importorskip("websockets.exceptions")
 
 TINY = {"teacher": {"kind": "orthonormal", "count": 2, "dim": 2}, "students": 1}
-
-
-@pytest.fixture(scope="module")
-def address():
-    with lab() as (found, _):
-        yield found
 
 
 def request(address, method, path, body=None, **headers):
@@ -59,7 +57,7 @@ def converse(socket, message, timeout=240):
 
 
 def test_the_page_and_its_parts_are_served_and_nothing_else(address):
-    for name in ("", "lab.js", "lab.css", "chart.js", "gallery.json"):
+    for name in ("", "lab.js", "lab.css", "chart.js", "help.html", "gallery.json"):
         answer, content = request(address, "GET", f"/{TOKEN}/{name}")
         assert answer.status == 200
         assert content
@@ -132,6 +130,43 @@ def test_a_thousand_malformed_messages_leave_the_server_running(address):
     assert request(address, "GET", f"/{TOKEN}/")[0].status == 200
 
 
+def test_a_thousand_wrong_questions_get_a_sentence_each(address):
+    rng = random.Random(1)
+    values = [
+        None,
+        True,
+        -1,
+        0,
+        2.5,
+        1e300,
+        float("inf"),
+        "text",
+        [],
+        {},
+        [[1, 2], [3]],
+        {"kind": "angles"},
+        [[[1]]],
+        "é" * 50,
+    ]
+    names = ["activation", "teacher", "students", "outgoing", "sphere", "bias", "start", "tolerance", "then", "more"]
+    asked = []
+    while len(asked) < 1000:
+        question = {name: rng.choice(values) for name in rng.sample(names, rng.randrange(1, 4))}
+        with contextlib.suppress(BadQuestionError):  # some are questions after all
+            read_question(question)
+            continue
+        asked.append(question)
+    with open_socket(address) as socket:
+        for number, question in enumerate(asked):
+            socket.send(json.dumps({"id": number, "do": "run", "question": question}))
+        found = []
+        while len(found) < len(asked):
+            found += json.loads(socket.recv(timeout=60))
+        assert {message["type"] for message in found} == {"error"}
+        assert all(message["message"] for message in found)
+        assert converse(socket, {"id": 5000, "do": "run", "question": TINY})[-1]["type"] == "done"
+
+
 def test_a_cancelled_run_ends(address):
     with open_socket(address) as socket:
         socket.send(json.dumps({"id": 1, "do": "seeds", "question": TINY, "count": 200}))
@@ -142,15 +177,65 @@ def test_a_cancelled_run_ends(address):
         assert found[-1]["type"] == "cancelled"
 
 
+def test_weights_are_packed_and_other_names_are_left_out(address):
+    weights = {"incoming": [[1.0, 2.0]], "outgoing": [3.0], "bias": None, "file": [1.0], "../x": [1.0]}
+    answer, content = request(address, "POST", f"/{TOKEN}/weights.npz", json.dumps(weights))
+    assert answer.status == 200
+    with np.load(io.BytesIO(content)) as arrays:
+        assert {name: arrays[name].tolist() for name in arrays} == {"incoming": [[1.0, 2.0]], "outgoing": [3.0]}
+    for bad in ("[1]", '{"incoming": [[1], [1, 2]]}', '{"incoming": "text"}', "7"):
+        assert request(address, "POST", f"/{TOKEN}/weights.npz", bad)[0].status == 400
+
+
+def test_what_follows_a_split_is_the_same_with_and_without_the_parts_before(address):
+    whole = {**TINY, "then": [{"split": 0, "share": 0.3}]}
+    with open_socket(address) as socket:
+        converse(socket, {"id": 1, "do": "run", "question": TINY})
+        begun = converse(socket, {"id": 2, "do": "run", "question": whole})
+    with open_socket(address) as socket:
+        repeated = converse(socket, {"id": 2, "do": "run", "question": whole})
+    assert [m["part"] for m in begun if m["type"] == "begin"] == [1]
+    assert [m["part"] for m in repeated if m["type"] == "begin"] == [0, 1]
+    assert [m for m in begun if m["type"] == "end"][-1] == [m for m in repeated if m["type"] == "end"][-1]
+
+
+def test_a_closed_page_leaves_no_work_behind(address):
+    with open_socket(address) as socket:
+        socket.send(json.dumps({"id": 1, "do": "seeds", "question": {**TINY, "students": 2}, "count": 200}))
+        socket.recv(timeout=60)
+    busy, until = 1, time.monotonic() + 60
+    while busy and time.monotonic() < until:
+        with open_socket(address) as socket:
+            busy = converse(socket, {"id": 1, "do": "run", "question": {"activation": "magic"}})[0]["busy"]
+        time.sleep(0.2)
+    assert busy == 0
+
+
 def workers_of(server):
     """Process ids of the workers, by their command line."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == server.pid and b"spawn_main" in (place / "cmdline").read_bytes():
+            if parent == server.pid and b"understudy.lab.worker" in (place / "cmdline").read_bytes():
                 found.append(int(place.name))
     return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find workers in")
+def test_a_killed_server_leaves_no_workers_behind():
+    with lab() as (address, server):
+        with open_socket(address) as socket:
+            socket.send(json.dumps({"id": 1, "do": "seeds", "question": {**TINY, "students": 2}, "count": 200}))
+            socket.recv(timeout=60)
+            workers = workers_of(server)
+            server.kill()
+            server.wait()
+        assert workers
+        until = time.monotonic() + 20
+        while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find workers in")

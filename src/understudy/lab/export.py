@@ -31,12 +31,19 @@ def as_python(question: Question) -> str:
 
 
 def as_command(question: Question) -> str | None:
-    """The `understudy fit` command of the same run, or None if the command cannot say it."""
-    if question.teacher["kind"] != "orthonormal" or question.start["kind"] == "vectors" or question.then:
+    """The `understudy fit` command of the same run, or None if the command cannot say it.
+
+    A teacher from a file is in `teacher.json`.
+    """
+    kind, seed = question.teacher["kind"], question.start.get("seed")
+    if kind not in ("orthonormal", "vectors") or question.start["kind"] == "vectors" or question.then:
         return None
-    words = ["understudy", "fit", "--activation", question.activation]
-    words += ["--teacher", str(question.teacher["count"]), "--student", str(question.students)]
-    words += ["--dim", str(question.teacher["dim"]), "--seeds", f"{question.start['seed']}-{question.start['seed']}"]
+    words = ["understudy", "fit", "--activation", question.activation, "--student", str(question.students)]
+    if kind == "vectors":
+        words += ["--teacher", "teacher.json"]  # the page saves it
+    else:
+        words += ["--teacher", str(question.teacher["count"]), "--dim", str(question.teacher["dim"])]
+    words += ["--seeds", f"{seed}-{seed}"]
     if question.sphere:
         words.append("--sphere")
     else:
@@ -93,14 +100,7 @@ def _step(question: Question, step: dict[str, float], width: int) -> list[str]:
             f"task = {_task(question, width + 1)}",
             "vector = task.flatten(network)",
         ]
-    if question.sphere:
-        return ["vector = task.flatten(run.parameters)  # pushes on the sphere: see the lab's page"]
-    return [
-        "vector = np.asarray(task.flatten(run.parameters))",
-        f"direction = np.linalg.eigh(np.asarray(task.hessian(vector)))[1][:, {step['push']}]",
-        "direction = direction * np.sign(direction[np.argmax(np.abs(direction))])",
-        f"vector = vector + {step['sign']} * 1e-3 * (1 + np.linalg.norm(vector)) * direction",
-    ]
+    return [f"vector = us.points.push(task, run.parameters, direction={step['push']}, sign={step['sign']})"]
 
 
 def name_of(question: Question) -> str:

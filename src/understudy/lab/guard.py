@@ -29,12 +29,18 @@ class Guard:
         return None
 
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-"""What a browser is told with every answer: load nothing from elsewhere, tell nobody the address, keep no copy."""
+def headers(framed: bool) -> dict[str, str]:
+    """What a browser is told with every answer: load nothing from elsewhere, tell nobody the address, keep no copy.
+
+    If the page is `framed`, pages of this machine, such as notebooks, may show it inside themselves.
+    """
+    ancestors = "http://127.0.0.1:* http://localhost:*" if framed else "'none'"
+    return {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        f"frame-ancestors {ancestors}",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }

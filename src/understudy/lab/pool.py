@@ -2,16 +2,18 @@
 
 import asyncio
 import itertools
-import multiprocessing
-import os
+import subprocess
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from typing import Any
 
-from understudy.clusters import unchanged_environment
-from understudy.lab.worker import work
+from understudy.lab.worker import REHEARSAL
+from understudy.processes import core_count
+from understudy.processes.helper import environment
 
 GRACE_SECONDS = 2.0
 """How long a cancelled job may go on (compilation cannot be interrupted) before its process is replaced."""
@@ -19,7 +21,7 @@ GRACE_SECONDS = 2.0
 WAITING = 8
 """Jobs that one page may have waiting."""
 
-_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NPROC": "1"}
+MOST_PROCESSES = 4
 
 
 @dataclass
@@ -34,19 +36,23 @@ class Job:
 
 
 class Pool:
-    """A fixed number of processes. All methods are called from the event loop."""
+    """Up to `size` processes. All methods but the constructor are called from the event loop.
 
-    def __init__(self, processes: int | None = None):
-        self.size = max(1, processes or min(4, os.cpu_count() or 1))
+    The first process starts at once. It loads the engine and rehearses the request that a page will make first, so
+    that its programs are at hand. Each further process starts when the one before is ready, or when a job waits.
+    """
+
+    def __init__(self, rehearsal: dict[str, Any], processes: int | None = None):
+        self.size = max(1, processes or min(MOST_PROCESSES, core_count()))
+        self._rehearsal = rehearsal
         self._numbers = itertools.count()
-        self._workers: list[_Worker] = []
+        self._workers = [_Worker(rehearsal, self._assign, self._grow)]
         self._waiting: dict[int, deque[Job]] = {}
         self._turn: deque[int] = deque()
 
     async def start(self) -> None:
-        """Start the processes; they load the engine while the page is being drawn."""
-        loop = asyncio.get_running_loop()
-        self._workers = [_Worker(loop, self._freed) for _ in range(self.size)]
+        """Listen to the first process."""
+        self._workers[0].listen(asyncio.get_running_loop())
 
     async def stop(self) -> None:
         """End all processes."""
@@ -84,11 +90,21 @@ class Pool:
         """How many processes work."""
         return sum(worker.job is not None for worker in self._workers)
 
-    def _freed(self) -> None:
-        self._assign()
+    @property
+    def ready(self) -> bool:
+        """Whether a process has loaded the engine."""
+        return any(worker.ready for worker in self._workers)
+
+    def _grow(self) -> None:
+        """Start one more process if there may be more."""
+        if len(self._workers) < self.size:
+            worker = _Worker(self._rehearsal, self._assign, self._grow)
+            worker.listen(asyncio.get_running_loop())
+            self._workers.append(worker)
+            self._assign()
 
     def _assign(self) -> None:
-        for worker in self._workers:
+        for worker in sorted(self._workers, key=lambda worker: not worker.ready):
             while worker.job is None and self._turn:
                 owner = self._turn.popleft()
                 queue = self._waiting.get(owner)
@@ -96,27 +112,36 @@ class Pool:
                     worker.begin(queue.popleft())
                     if queue:
                         self._turn.append(owner)
+        if self._turn:
+            self._grow()
 
 
 class _Worker:
     """One process, its pipe, and the thread that reads the pipe."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, freed: Callable[[], None]):
-        self._loop, self._freed = loop, freed
+    def __init__(self, rehearsal: dict[str, Any], freed: Callable[[], None], warmed: Callable[[], None]):
+        self._rehearsal, self._freed, self._warmed = rehearsal, freed, warmed
         self.job: Job | None = None
         self._ended = False
         self._spawn()
 
     def _spawn(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        with unchanged_environment(_ENVIRONMENT):
-            os.environ.update(_ENVIRONMENT)
-            process = context.Process(target=work, args=(theirs,), daemon=True)
-            process.start()
+        """Start a process by `python -c`: `multiprocessing` would import the user's script again."""
+        self.ready = False
+        self._pipe, theirs = Pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", f"from understudy.lab.worker import work; work({theirs.fileno()})"],
+            pass_fds=[theirs.fileno()],
+            env={**environment(), "NPROC": "1"},  # NPROC: threads of XLA
+            start_new_session=True,  # Ctrl-C is for the server, which ends its workers
+        )
         theirs.close()
-        self._process, self._pipe = process, ours
-        threading.Thread(target=self._read, args=(ours,), daemon=True).start()
+        self._pipe.send((REHEARSAL, self._rehearsal))
+
+    def listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read what the process sends, in a thread, and hear it in the event loop."""
+        self._loop = loop
+        threading.Thread(target=self._read, args=(self._pipe,), daemon=True).start()
 
     def _read(self, pipe: Any) -> None:
         while True:
@@ -158,6 +183,10 @@ class _Worker:
             self._process.kill()  # the reading thread notices, and `_died` replaces it
 
     def _heard(self, number: int, message: dict[str, Any]) -> None:
+        if number == REHEARSAL:
+            self.ready = True
+            self._warmed()
+            return
         job = self.job
         if job is None or number != job.number:
             return
@@ -171,8 +200,9 @@ class _Worker:
         if self._ended or pipe is not self._pipe:
             return
         job, self.job = self.job, None
-        self._pipe.close()
+        self._close()
         self._spawn()
+        self.listen(self._loop)
         if job is not None:
             told = "cancelled" if job.cancelled else "error"
             words = {"message": "The process that computed this run died; it was replaced. Try again."}
@@ -182,5 +212,9 @@ class _Worker:
     def end(self) -> None:
         """End the process for good."""
         self._ended = True
+        self._close()
+
+    def _close(self) -> None:
         self._process.kill()
+        self._process.wait()
         self._pipe.close()

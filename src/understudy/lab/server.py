@@ -3,39 +3,36 @@
 import asyncio
 import io
 import itertools
-import json
 import secrets
+import socket as sockets
 import webbrowser
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from understudy.lab import teacher_files
 from understudy.lab.address import fragment_of
+from understudy.lab.conversation import LARGEST_MESSAGE, WEIGHTS, Conversation, parse
 from understudy.lab.export import as_command, as_python, name_of
 from understudy.lab.gallery import listing
-from understudy.lab.guard import HEADERS, Guard
+from understudy.lab.guard import Guard, headers
 from understudy.lab.pool import Pool
 from understudy.lab.question import BadQuestionError, Question, read_question
 
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
-FRAME_SECONDS = 1 / 30
-"""Messages to a page are gathered and sent at most this often."""
-
-LARGEST_MESSAGE, LARGEST_UPLOAD = 256 * 1024, 4 * 1024 * 1024
-MOST_SEEDS = 200
+LARGEST_UPLOAD = 4 * 1024 * 1024
 
 Handler = Callable[[Any], Awaitable[Any]]
 
 
-def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]] | None = None) -> Any:
-    """The ASGI application; `opened` are stored runs for the page to show."""
+def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]], framed: bool) -> Any:
+    """The ASGI application; `opened` are stored runs for the page to show; `framed`: inside another page."""
     from starlette.applications import Starlette
     from starlette.routing import Route, WebSocketRoute
 
-    site = _Site(Guard(port, token), pool, opened or [])
+    site = _Site(Guard(port, token), pool, opened, headers(framed))
 
     @asynccontextmanager
     async def lifespan(_: Any) -> Any:
@@ -65,8 +62,8 @@ def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]] | N
 class _Site:
     """What is answered to each kind of request, after the guard has let it pass."""
 
-    def __init__(self, guard: Guard, pool: Pool, opened: list[dict[str, Any]]):
-        self.guard, self.pool, self.opened = guard, pool, opened
+    def __init__(self, guard: Guard, pool: Pool, opened: list[dict[str, Any]], headers: dict[str, str]):
+        self.guard, self.pool, self.opened, self.headers = guard, pool, opened, headers
         self.owners = itertools.count()
 
     def guarded(self, handler: Handler, *, needs_origin: bool = False) -> Handler:
@@ -76,11 +73,11 @@ class _Site:
         async def checked(request: Any) -> Any:
             told = request.path_params.get("token", "")
             if reason := self.guard.refusal(request.headers, told, needs_origin=needs_origin):
-                return PlainTextResponse(reason + "\n", status_code=403, headers=HEADERS)
+                return PlainTextResponse(reason + "\n", status_code=403, headers=self.headers)
             try:
                 return await handler(request)
             except BadQuestionError as error:
-                return JSONResponse({"message": str(error)}, status_code=400, headers=HEADERS)
+                return JSONResponse({"message": str(error)}, status_code=400, headers=self.headers)
 
         return checked
 
@@ -90,48 +87,46 @@ class _Site:
 
         path = PAGE / request.path_params.get("name", "index.html")
         if path.parent != PAGE or path.suffix not in TYPES or not path.is_file():
-            return PlainTextResponse("There is nothing of this name.\n", status_code=404, headers=HEADERS)
-        return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers=HEADERS)
+            return PlainTextResponse("There is nothing of this name.\n", status_code=404, headers=self.headers)
+        return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers=self.headers)
 
     async def gallery(self, _: Any) -> Any:
         """The gallery, and stored runs."""
         from starlette.responses import JSONResponse
 
-        return JSONResponse({"gallery": listing(), "opened": self.opened}, headers=HEADERS)
+        return JSONResponse({"gallery": listing(), "opened": self.opened}, headers=self.headers)
 
     async def teacher(self, request: Any) -> Any:
         """A teacher from an uploaded file."""
         from starlette.responses import JSONResponse
 
         content = await _body(request, LARGEST_UPLOAD)
-        return JSONResponse(teacher_files.read(request.query_params.get("name", ""), content), headers=HEADERS)
+        return JSONResponse(teacher_files.read(request.query_params.get("name", ""), content), headers=self.headers)
 
     async def code(self, request: Any) -> Any:
         """Python and shell command of a question."""
         from starlette.responses import JSONResponse
 
-        question = read_question(_json(await _body(request, LARGEST_MESSAGE)))
+        question = read_question(parse(await _body(request, LARGEST_MESSAGE)))
         told = {"python": as_python(question), "command": as_command(question), "name": name_of(question)}
-        return JSONResponse(told, headers=HEADERS)
+        return JSONResponse(told, headers=self.headers)
 
     async def weights(self, request: Any) -> Any:
         """Named arrays as an .npz archive."""
         import numpy as np
 
-        content = _json(await _body(request, LARGEST_UPLOAD))
+        content = parse(await _body(request, LARGEST_UPLOAD))
         try:
-            arrays = {str(name): np.asarray(value, float) for name, value in dict(content).items()}
-        except (TypeError, ValueError):
-            raise BadQuestionError("Weights are named arrays of numbers.") from None
+            arrays = {name: np.asarray(content[name], float) for name in WEIGHTS if content.get(name) is not None}
+        except (AttributeError, TypeError, ValueError):
+            raise BadQuestionError(f"Weights are arrays of numbers by name: {', '.join(WEIGHTS)}.") from None
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]
-        return _download(buffer.getvalue())
+        return self._download(buffer.getvalue())
 
     async def result(self, request: Any) -> Any:
         """The run of a question as `us.fit` stores it, computed by a worker."""
-        question = read_question(_json(await _body(request, LARGEST_MESSAGE)))
-        if question.then:
-            raise BadQuestionError("A stored result is one run from its start; this one was split or pushed.")
+        question = read_question(parse(await _body(request, LARGEST_MESSAGE)))
         loop, owner = asyncio.get_running_loop(), next(self.owners)
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
 
@@ -146,7 +141,12 @@ class _Site:
             self.pool.cancel(owner)
         if message["type"] != "stored":
             raise BadQuestionError(message.get("message", "The run was stopped."))
-        return _download(message["content"])
+        return self._download(message["content"])
+
+    def _download(self, content: bytes) -> Any:
+        from starlette.responses import Response
+
+        return Response(content, media_type="application/octet-stream", headers=self.headers)
 
     async def socket(self, websocket: Any) -> None:
         """The conversation with one page."""
@@ -155,13 +155,7 @@ class _Site:
             await websocket.close(code=4403, reason=reason[:100])
             return
         await websocket.accept()
-        await _Conversation(websocket, self.pool, next(self.owners)).hold()
-
-
-def _download(content: bytes) -> Any:
-    from starlette.responses import Response
-
-    return Response(content, media_type="application/octet-stream", headers=HEADERS)
+        await Conversation(websocket, self.pool, next(self.owners)).hold()
 
 
 async def _body(request: Any, most: int) -> bytes:
@@ -174,88 +168,46 @@ async def _body(request: Any, most: int) -> bytes:
     return bytes(content)
 
 
-def _json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise BadQuestionError("This is not JSON.") from None
+class Lab:
+    """A server at `address` that does not answer yet; its first worker is already loading the engine.
 
+    **Arguments**
 
-class _Conversation:
-    """One page: its requests, and the messages that go back to it."""
+    - `question`: what the page shows first; the default case of `fit` unless given.
+    - `port`: 0 takes a free one. `token`: part of the address; random unless given.
+    - `opened`: stored runs to show as dots and list beside the gallery.
+    - `framed`: whether pages of this machine may show the lab inside themselves.
+    """
 
-    def __init__(self, websocket: Any, pool: Pool, owner: int):
-        self.websocket, self.pool, self.owner = websocket, pool, owner
-        self.outbox: list[dict[str, Any]] = []
-        self.filled = asyncio.Event()
-        self.numbers: dict[int, int] = {}
+    def __init__(
+        self,
+        question: Question | None = None,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        opened: list[dict[str, Any]] | None = None,
+        framed: bool = False,
+    ):
+        self._listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
+        self._listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", port))
+        self._listener.listen(64)  # so that the page can be opened as soon as its address is known
+        port, token = self._listener.getsockname()[1], token or secrets.token_urlsafe(16)
+        self.address = f"http://127.0.0.1:{port}/{token}/" + (f"#{fragment_of(question)}" if question else "")
+        pool = Pool({"do": "run", "question": (question or Question()).as_json()})  # starts while uvicorn is imported
+        import uvicorn
 
-    async def hold(self) -> None:
-        """Answer until the page is closed; then stop what it has asked for."""
-        sender = asyncio.create_task(self._send())
-        try:
-            while True:
-                message = await self.websocket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return
-                self._hear(message.get("text"))
-        finally:
-            sender.cancel()
-            self.pool.cancel(self.owner)
+        app = make_app(port, token, pool, opened or [], framed)
+        settings = uvicorn.Config(app, log_level="error", ws_max_size=LARGEST_MESSAGE, lifespan="on", access_log=False)
+        self._server = uvicorn.Server(settings)
 
-    def _hear(self, text: str | None) -> None:
-        try:
-            if text is None or len(text) > LARGEST_MESSAGE:
-                raise BadQuestionError(f"A message is a JSON text of at most {LARGEST_MESSAGE // 1024} kB.")
-            message = _json(text.encode("utf-8", "surrogatepass"))
-            if not isinstance(message, dict) or not isinstance(message.get("id"), int):
-                raise BadQuestionError("A message is a JSON object with a whole number as its id.")
-            self._obey(message)
-        except BadQuestionError as error:
-            self._post({"type": "error", "id": None, "message": str(error)})
+    def run(self) -> None:
+        """Answer until interrupted or closed."""
+        self._server.run(sockets=[self._listener])
 
-    def _obey(self, message: dict[str, Any]) -> None:
-        number, do = message["id"], message.get("do")
-        if do == "cancel":
-            if number in self.numbers:
-                self.pool.cancel(self.owner, self.numbers[number])
-            return
-        if do not in ("run", "seeds"):
-            raise BadQuestionError(f"A page can ask to run, to try seeds or to cancel; received {do!r:.40}.")
-        try:
-            question = read_question(message.get("question"))
-        except BadQuestionError as error:
-            self._post({"type": "error", "id": number, "message": str(error)})
-            return
-        request: dict[str, Any] = {"do": do, "question": question.as_json()}
-        if do == "seeds":
-            count = message.get("count")
-            if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SEEDS:
-                raise BadQuestionError(f"Up to {MOST_SEEDS} seeds are tried at once; received {count!r:.40}.")
-            request["seeds"] = list(range(count))
-        self._post({"type": "queued", "id": number, "busy": self.pool.busy, "workers": self.pool.size})
-
-        def deliver(answer: dict[str, Any]) -> None:
-            self._post({"id": number, **answer})
-
-        self.numbers[number] = self.pool.submit(self.owner, request, deliver)
-
-    def _post(self, message: dict[str, Any]) -> None:
-        last = self.outbox[-1] if self.outbox else None
-        if last and message["type"] == last["type"] == "frames" and message["id"] == last["id"]:
-            last["frames"] = last["frames"] + message["frames"]
-        else:
-            self.outbox.append(message)
-        self.filled.set()
-
-    async def _send(self) -> None:
-        with suppress(RuntimeError):  # the page has gone
-            while True:
-                await self.filled.wait()
-                self.filled.clear()
-                messages, self.outbox = self.outbox, []
-                await self.websocket.send_text(json.dumps(messages, allow_nan=False))
-                await asyncio.sleep(FRAME_SECONDS)
+    def close(self) -> None:
+        """End the server and its workers."""
+        self._server.should_exit = True
 
 
 def serve(
@@ -267,29 +219,9 @@ def serve(
     say: Callable[[str], None] = print,
     opened: list[dict[str, Any]] | None = None,
 ) -> None:
-    """Serve the lab until it is interrupted.
-
-    **Arguments**
-
-    - `question`: what the page shows first; the default case of `fit` unless given.
-    - `port`: 0 takes a free one. `token`: part of the address; random unless given.
-    - `browser`: whether to open the page. `say`: called with the address.
-    - `opened`: stored runs to list beside the gallery.
-    """
-    import socket as sockets
-
-    import uvicorn
-
-    listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
-    listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(64)  # so that the page can be opened as soon as its address is printed
-    port, token = listener.getsockname()[1], token or secrets.token_urlsafe(16)
-    fragment = "#" + fragment_of(question) if question is not None else ""
-    address = f"http://127.0.0.1:{port}/{token}/{fragment}"
-    app = make_app(port, token, Pool(), opened)
-    settings = uvicorn.Config(app, log_level="error", ws_max_size=LARGEST_MESSAGE, lifespan="on", access_log=False)
-    say(address)
+    """Serve the lab until it is interrupted; see `Lab`. `say` is called with the address; `browser`: also open it."""
+    lab = Lab(question, port=port, token=token, opened=opened)
+    say(lab.address)
     if browser:
-        webbrowser.open(address)
-    uvicorn.Server(settings).run(sockets=[listener])
+        webbrowser.open(lab.address)
+    lab.run()

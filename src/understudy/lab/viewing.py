@@ -1,34 +1,70 @@
 """Open results in the lab from Python."""
 
+import asyncio
+import math
+import threading
 from typing import Any
 
 import numpy as np
 
-from understudy.lab.address import fragment_of
+from understudy.lab.address import fragment_of, question_of
 from understudy.lab.question import BadQuestionError, Question, read_question
 
 FORMS: tuple[dict[str, Any], ...] = ({}, {"outgoing": "fixed"}, {"sphere": True})
 """The kinds of task that a question can ask for."""
 
 
-def view(runs: Any, *, browser: bool = True, port: int = 0) -> None:
-    """Show the runs of `us.fit` or `us.open` in the browser, until interrupted.
+def view(runs: Any, *, browser: bool = True, port: int = 0) -> "View | None":
+    """Show the runs of `us.fit` or `us.open` in the lab: each is a dot by its seed and loss, and an entry of a list.
 
-    Every run is listed by its seed, loss and label. A click repeats it from its own first snapshot and shows its flow.
+    A click repeats the run from its own first snapshot and shows its flow.
+
+    From a script or the shell this opens the browser and returns when interrupted. In a notebook it returns at once:
+    the value of the cell is the page itself, in a frame. This needs a notebook server on the same machine.
     """
-    from understudy.lab.server import serve
+    from understudy.lab.server import Lab, serve
 
-    serve(opened=[entry(run) for run in runs], browser=browser, port=port, say=lambda address: print(address))
+    entries = [entry(run) for run in runs]
+    first = next((question_of("#" + found["fragment"]) for found in entries if found["fragment"]), None)
+    try:
+        asyncio.get_running_loop()  # notebooks run their cells inside a loop
+    except RuntimeError:
+        serve(first, opened=entries, browser=browser, port=port)
+        return None
+    lab = Lab(first, opened=entries, port=port, framed=True)
+    threading.Thread(target=lab.run, daemon=True).start()
+    return View(lab)
+
+
+class View:
+    """A lab that runs beside a notebook: a frame where it is displayed, its address where it is printed."""
+
+    def __init__(self, lab: Any):
+        self._lab, self.address = lab, lab.address
+
+    def close(self) -> None:
+        """End the lab."""
+        self._lab.close()
+
+    def __repr__(self) -> str:
+        return self.address
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.address}" width="100%" height="900" title="Understudy lab"></iframe>'
 
 
 def entry(run: Any) -> dict[str, Any]:
     """A run as an entry of the page's list: words, and the question that repeats it, if the lab can ask it."""
-    name = f"Seed {run.seed}"
-    words = f"seed {run.seed}: {run.certificate.kind}, {run.structure.label or 'no label'}, loss {run.loss:.3g}"
+    kind, label, loss = run.certificate.kind, run.structure.label, float(run.loss)
+    found = {
+        "name": f"Seed {run.seed}",
+        "text": f"seed {run.seed}: {kind}, {label or 'no label'}, loss {loss:.3g}",
+        "dot": {"seed": int(run.seed), "kind": kind, "label": label, "loss": loss if math.isfinite(loss) else None},
+    }
     try:
-        return {"name": name, "text": words, "fragment": fragment_of(question_of_run(run))}
+        return {**found, "fragment": fragment_of(question_of_run(run))}
     except BadQuestionError as error:
-        return {"name": name, "text": f"{words} (cannot be shown: {error})", "fragment": ""}
+        return {**found, "text": f"{found['text']} (cannot be shown: {error})", "fragment": ""}
 
 
 def question_of_run(run: Any) -> Question:

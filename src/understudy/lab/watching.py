@@ -4,7 +4,7 @@ Everything here is the engine's: the task, its starts, its reduction to the span
 structure. This module only cuts the run into frames.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -13,16 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from understudy.dynamics import FlowOptions, Trajectory, follow
-from understudy.dynamics.divergence import find_divergence
+from understudy.dynamics import FlowOptions
 from understudy.dynamics.flow import Glimpse
-from understudy.fitting import fit, fit_each
+from understudy.fitting import Run, fit, fit_each
 from understudy.lab.question import BadQuestionError, Question
 from understudy.networks import Teacher, TwoLayer
-from understudy.points import Certificate, certify
+from understudy.points import push
 from understudy.surgery import split
 from understudy.tasks import Population, Sphere, Task
-from understudy.theory import predicted_loss
 
 Send = Callable[[dict[str, Any]], None]
 Cancelled = Callable[[], bool]
@@ -34,32 +32,43 @@ SPECTRUM_SIZE = 320
 """Parameters up to which the lowest eigenvalues are shown along the way."""
 
 LOWEST = 8
-PUSH = 1e-3
-"""Length of a push, relative to 1 + the norm of the parameters."""
-
 _BATCH = 8
+_ARRAYS = ("incoming", "outgoing", "bias", "offset")
 
 
 class CancelledError(Exception):
     """Nobody watches this run any more."""
 
 
-def answer(question: Question, send: Send, cancelled: Cancelled = lambda: False) -> None:
+def answer(
+    question: Question, send: Send, cancelled: Cancelled = lambda: False, known: Mapping[str, Any] | None = None
+) -> None:
     """Follow the flow of a question, part by part, and send what a page draws.
 
     The messages, each a dictionary with a `type`: `begin` (teacher, axes and start of a part), `frames` (some
     snapshots), `end` (verdict and weights of a part), `done`.
+
+    `known` is the `end` of an earlier part of the same question. The parts up to it are left out; what follows is the
+    same to the last digit.
     """
-    task = make_task(question, question.students)
-    vector = start_of(task, question)
     parts = [None, *question.then]
-    for number, step in enumerate(parts):
+    if known is None:
+        begun, task = 0, make_task(question, question.students)
+        vector = start_of(task, question)
+    else:
+        begun = known["part"] + 1
+        task = make_task(question, len(known["outgoing"]))
+        vector = np.asarray(
+            task.flatten(TwoLayer(**{name: known[name] for name in _ARRAYS if known[name] is not None}))
+        )
+    for number in range(begun, len(parts)):
+        step = parts[number]
         if step is not None:
             task, vector = apply(task, vector, step, question)
         send({"type": "begin", "part": number, "parts": len(parts), **_opening(task, vector)})
-        run = _follow(task, vector, question.tolerance, send, cancelled)
-        vector = np.asarray(run["vector"])
-        send({"type": "end", "part": number, **run["verdict"]})
+        run = _follow(task, vector, question, send, cancelled)
+        vector = np.asarray(task.flatten(run.parameters))
+        send({"type": "end", "part": number, **_verdict(run)})
     send({"type": "done"})
 
 
@@ -67,29 +76,41 @@ def answer_seeds(question: Question, seeds: list[int], send: Send, cancelled: Ca
     """Fit many seeds of a question; sends one `seed` message per run as it ends, then `done`."""
     task = make_task(question, question.students)
     init = question.start["kind"] if question.start["kind"] != "vectors" else "gaussian"
-    options = FlowOptions(rtol=question.tolerance, atol=question.tolerance)
 
     def watch(_: Any) -> None:
         if cancelled():
             raise CancelledError
 
-    for _, run in fit_each(task, seeds, question.start.get("std", 0.1), init, options, watch):
-        found = {"seed": run.seed, "loss": float(run.loss), "kind": run.certificate.kind, "label": run.structure.label}
+    for _, run in fit_each(task, seeds, question.start.get("std", 0.1), init, _options(question), watch):
+        found = {
+            "seed": run.seed,
+            "loss": _finite(run.loss),
+            "kind": run.certificate.kind,
+            "label": run.structure.label,
+        }
         send({"type": "seed", **found})
     send({"type": "done"})
 
 
 def store(question: Question, send: Send) -> None:
-    """Fit the question's own start and send the stored result as bytes, then `done`."""
+    """Fit the question and send the stored result of its last part as bytes, then `done`."""
     import tempfile
     from pathlib import Path
 
     task = make_task(question, question.students)
-    options = FlowOptions(rtol=question.tolerance, atol=question.tolerance)
-    runs = fit(task, [question.start.get("seed", 0)], init=start_of(task, question)[None], options=options)
+    vector = start_of(task, question)
+    for step in [None, *question.then]:
+        if step is not None:
+            task, vector = apply(task, vector, step, question)
+        runs = fit(task, [question.start.get("seed", 0)], init=vector[None], options=_options(question))
+        vector = np.asarray(task.flatten(runs[0].parameters))
     with tempfile.TemporaryDirectory() as directory:
         send({"type": "stored", "content": Path(runs.save(Path(directory) / "run.nc")).read_bytes()})
     send({"type": "done"})
+
+
+def _options(question: Question, **more: Any) -> FlowOptions:
+    return FlowOptions(rtol=question.tolerance, atol=question.tolerance, **more)
 
 
 def make_task(question: Question, width: int) -> Task:
@@ -155,15 +176,10 @@ def apply(task: Task, vector: np.ndarray, step: Any, question: Question) -> tupl
         wider = split(network, {step["split"]: [step["share"], 1 - step["share"]]})
         task = make_task(question, wider.width)
         return task, np.asarray(task.flatten(wider))
-    local, origin = task.prepared(jnp.asarray(vector)).chart(jnp.asarray(vector))
-    hessian = np.asarray(_looked_at(local, jnp.asarray(origin)[None]).hessian[0])
-    _, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-    if step["push"] >= vectors.shape[1]:
-        raise BadQuestionError(f"There are directions 0 to {vectors.shape[1] - 1}; cannot push along {step['push']}.")
-    direction = vectors[:, step["push"]]
-    direction *= np.sign(direction[np.argmax(np.abs(direction))])
-    size = PUSH * (1 + np.linalg.norm(vector))
-    return task, np.asarray(local.point(jnp.asarray(origin) + step["sign"] * size * jnp.asarray(direction)))
+    try:
+        return task, push(task, vector, step["push"], step["sign"])
+    except ValueError as error:
+        raise BadQuestionError(str(error)) from None
 
 
 def _opening(task: Task, vector: np.ndarray) -> dict[str, Any]:
@@ -188,12 +204,11 @@ def _axes(task: Any) -> list[list[float]]:
     return (basis * np.where(signs == 0, 1.0, signs)[:, None]).tolist()
 
 
-def _follow(task: Task, vector: np.ndarray, tolerance: float, send: Send, cancelled: Cancelled) -> dict[str, Any]:
-    reduction = task.reduce(jnp.asarray(vector)[None])
-    small = reduction.task
+def _follow(task: Task, vector: np.ndarray, question: Question, send: Send, cancelled: Cancelled) -> Run:
+    """The run of `fit` from this start, sent frame by frame."""
+    small = task.reduce(jnp.asarray(vector)[None]).task
     decades = round(np.log10(LAST_TIME)) + 3
     times = np.concatenate([[0.0], np.geomspace(1e-3, LAST_TIME, decades * PER_DECADE)])
-    options = FlowOptions(rtol=tolerance, atol=tolerance, snapshots=times, max_time=LAST_TIME)
     sent = 0
 
     def observe(_: int, glimpse: Glimpse) -> None:
@@ -204,13 +219,12 @@ def _follow(task: Task, vector: np.ndarray, tolerance: float, send: Send, cancel
             send({"type": "frames", "frames": _frames(small, glimpse.times[sent:], glimpse.snapshots[sent:])})
             sent = len(glimpse.times)
 
-    ((_, trajectory),) = follow(small, np.asarray(reduction.vectors), options, observe=observe)
-    found = find_divergence(trajectory)
-    end = np.asarray(reduction.lift(jnp.asarray(trajectory.vector), 0))
-    last = _frames(small, np.array([trajectory.time]), trajectory.vector[None])
+    options = _options(question, snapshots=times, max_time=LAST_TIME)
+    ((_, run),) = fit_each(task, [question.start.get("seed", 0)], init=vector[None], options=options, observe=observe)
+    end = run.trajectory
+    last = _frames(small, np.array([end.time]), end.vector[None])
     send({"type": "frames", "frames": [{**frame, "final": True} for frame in last]})
-    certificate = certify(task, end, diverging=found.describe() if found else None)
-    return {"vector": end, "verdict": _verdict(task, end, trajectory, certificate)}
+    return run
 
 
 @eqx.filter_jit
@@ -232,6 +246,8 @@ def _frames(task: Task, times: np.ndarray, vectors: np.ndarray) -> list[dict[str
         filled = np.concatenate([rows, np.broadcast_to(rows[-1:], (_BATCH - len(rows), rows.shape[1]))])
         seen = _looked_at(prepared, jnp.asarray(filled))
         for i, row in enumerate(rows):
+            if not np.all(np.isfinite(row)):
+                continue
             network = task.unflatten(jnp.asarray(row))
             frames.append(
                 {
@@ -263,17 +279,16 @@ def _rounded(array: Any) -> Any:
     return np.asarray(np.asarray(array, np.float32), float).round(7).tolist()
 
 
-def _verdict(task: Task, vector: np.ndarray, trajectory: Trajectory, certificate: Certificate) -> dict[str, Any]:
-    parameters = task.unflatten(jnp.asarray(vector))
-    structure = task.structure(parameters)
-    lost = certificate.loss if np.isfinite(certificate.loss) else trajectory.loss
+def _verdict(run: Run) -> dict[str, Any]:
+    certificate, structure, trajectory = run.certificate, run.structure, run.trajectory
+    lost = run.loss if np.isfinite(run.loss) else certificate.loss
     negative = certificate.eigenvalues[certificate.eigenvalues < -certificate.threshold]
     return {
         "kind": certificate.kind,
         "evidence": list(certificate.evidence),
         "label": structure.label,
         "loss": _finite(lost),
-        "theory": predicted_loss(structure),
+        "theory": structure.predicted_loss,
         "slope": _finite(certificate.gradient_norm),
         "least": _finite(certificate.least_eigenvalue),
         "index": int(certificate.index),
@@ -286,11 +301,17 @@ def _verdict(task: Task, vector: np.ndarray, trajectory: Trajectory, certificate
             {"role": n.role, "teachers": list(n.teachers), "sign": n.sign, "distance": _finite(n.distance)}
             for n in structure.neurons
         ],
-        **_weights(parameters),
+        **_weights(run.parameters),
     }
 
 
 def _weights(network: TwoLayer) -> dict[str, Any]:
     """All weights as lists, in full."""
-    found = {"incoming": network.incoming, "outgoing": network.outgoing, "bias": network.bias, "offset": network.offset}
-    return {name: None if array is None else np.asarray(array).tolist() for name, array in found.items()}
+    found = {name: getattr(network, name) for name in _ARRAYS}
+    return {name: None if array is None else _numbers(array) for name, array in found.items()}
+
+
+def _numbers(array: Any) -> Any:
+    """Lists of numbers in full, with None for what is not finite: JSON has no other word for it."""
+    values = np.asarray(array)
+    return values.tolist() if np.all(np.isfinite(values)) else np.where(np.isfinite(values), values, None).tolist()

@@ -101,12 +101,38 @@ class Catalogue:
 
 def least_direction(task: Task, parameters: Any) -> tuple[float, Float[np.ndarray, " P"]]:
     """The least eigenvalue of the Hessian and its unit eigenvector, signed so that its largest entry is positive."""
-    vector = task.flatten(parameters)
-    local, origin = task.prepared(vector).chart(vector)
-    hessian = np.asarray(local.hessian(origin))
-    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    local, origin, values, vectors = _spectrum_at(task, task.flatten(parameters))
     direction = np.asarray(jax.jvp(local.point, (origin,), (jnp.asarray(vectors[:, 0]),))[1])
     return float(values[0]), direction * np.sign(direction[np.argmax(np.abs(direction))])
+
+
+def _spectrum_at(task: Task, vector: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    """The chart at a point, the point in it, and eigenvalues and eigenvectors of the Hessian there."""
+    local, origin = task.prepared(vector).chart(vector)
+    hessian = np.asarray(local.hessian(origin))
+    return local, origin, *np.linalg.eigh((hessian + hessian.T) / 2)
+
+
+def push(task: Task, parameters: Any, direction: int = 0, sign: int = 1, size: float = 1e-3) -> Float[np.ndarray, " P"]:
+    """Move a point a little along an eigenvector of its Hessian.
+
+    **Arguments**
+
+    - `parameters`: a network or a flat vector.
+    - `direction`: which eigenvector, counted from the least eigenvalue. It is signed so that its largest entry is
+      positive. `sign`: 1 or -1, along it or against it.
+    - `size`: length of the step, relative to 1 + the norm of the parameters.
+
+    Returns the flat vector.
+    """
+    vector = task.flatten(parameters)
+    local, origin, _, vectors = _spectrum_at(task, vector)
+    if not 0 <= direction < len(vectors):
+        raise ValueError(f"There are directions 0 to {len(vectors) - 1}; received {direction}.")
+    axis = vectors[:, direction]
+    axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
+    length = size * (1 + np.linalg.norm(np.asarray(vector)))
+    return np.asarray(local.point(origin + sign * length * jnp.asarray(axis)))
 
 
 def follow_pushes(

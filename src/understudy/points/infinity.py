@@ -112,7 +112,7 @@ def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> f
     if len(chosen) < 3:
         return otherwise
     first, last = int(chosen[0]), int(chosen[-1])
-    middle = int(np.argmin(np.abs(np.log(times) - np.log(times[first] * times[last]) / 2)))
+    middle = int(chosen[np.argmin(np.abs(np.log(times[chosen]) - np.log(times[first] * times[last]) / 2))])
     t, m = times[[first, middle, last]], sizes[[first, middle, last]]
     if not (m[0] < m[1] < m[2]):
         return otherwise

@@ -38,7 +38,7 @@ class Helper:
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,  # Ctrl-C is for the parent, which ends its helpers
         )
         self.greeted = False
@@ -76,7 +76,7 @@ class Helper:
                 continue
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """One thread for linear algebra, the modules that this process sees, and its cache of compiled programs."""
     told = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     jax = sys.modules.get("jax")

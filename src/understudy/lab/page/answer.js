@@ -1,6 +1,7 @@
 // The verdict in words: what was shown, what each neuron became, and what can be done next.
 
 import { colour } from "./chart.js";
+import { decimal, indexed, scientific } from "./mathematics.js";
 
 const by = (id) => document.getElementById(id);
 
@@ -11,8 +12,13 @@ function tag(name, text = "", attributes = {}) {
   return made;
 }
 
-const number = (x) => (x === null || x === undefined ? "not finite" : Math.abs(x) >= 1e-4 && Math.abs(x) < 1e5 ? x.toFixed(9) : x.toExponential(2));
-const brief = (x) => (x === null || x === undefined ? "–" : x.toExponential(1));
+function button(text, attributes, action) {
+  const made = tag("button", text, { type: "button", ...attributes });
+  made.onclick = action;
+  return made;
+}
+
+const full = (x) => (Math.abs(x) >= 1e-4 && Math.abs(x) < 1e5 ? decimal(x, 9) : scientific(x, 2));
 
 export function clearAnswer(text) {
   by("verdict").className = "empty";
@@ -20,41 +26,39 @@ export function clearAnswer(text) {
   for (const id of ["numbers", "neurons", "actions", "evidence"]) by(id).replaceChildren();
 }
 
-export function showAnswer(end, act) {
+// `act(step)` goes on from this end; `splittable`: whether a split would keep the function.
+export function showAnswer(end, splittable, act) {
   const verdict = by("verdict");
   verdict.className = "";
-  verdict.dataset.word = "verdict";
-  verdict.replaceChildren(end.label || end.kind, tag("small", end.label ? end.kind : "no structure is known for this point"));
-  verdict.dataset.loss = end.loss === null ? "" : String(end.loss);
-  verdict.dataset.kind = end.kind;
-  verdict.dataset.label = end.label;
-  const rows = [["loss", number(end.loss), "loss"]];
-  if (end.theory !== null && end.theory !== undefined) rows.push(["loss - theory", brief(end.loss - end.theory), "gap"]);
-  rows.push(["‖∇L‖", brief(end.slope), "slope"], ["least λ", brief(end.least), "least"]);
+  const below = end.label ? end.kind : "no structure is known for this point";
+  verdict.replaceChildren(end.label || end.kind, tag("small", below));
+  Object.assign(verdict.dataset, { word: "verdict", loss: end.loss ?? "", kind: end.kind, label: end.label });
+  const rows = [["loss L", full(end.loss), "loss"]];
+  if (end.theory !== null) rows.push(["L − theory’s", scientific(end.loss - end.theory), "theory"]);
+  rows.push(["‖∇L‖", scientific(end.slope), "slope"], ["least λ", scientific(end.least), "least"]);
   if (end.flat) rows.push(["flat directions", String(end.flat), "flat"]);
-  rows.push(["time", brief(end.time), "time"], ["steps", String(end.steps), "time"]);
-  by("numbers").replaceChildren(...rows.flatMap(([name, value, word]) => [tag("dt", name, { "data-word": word }), tag("dd", value)]));
-  by("neurons").replaceChildren(table(end, act));
+  rows.push(["flow time", scientific(end.time), "time"], ["steps", String(end.steps), "time"]);
+  by("numbers").replaceChildren(...rows.flatMap(([name, value, word]) =>
+    [tag("dt", name, { "data-word": word, tabindex: 0 }), tag("dd", value)]));
+  by("neurons").replaceChildren(table(end, splittable, act));
   by("actions").replaceChildren(...pushes(end, act));
   by("evidence").replaceChildren(...end.evidence.map((line) => tag("li", line)));
 }
 
-function table(end, act) {
-  const made = tag("table");
-  const head = tag("tr");
-  for (const name of ["neuron", "became", "a", ...(end.bias ? ["c"] : []), ""]) head.append(tag("th", name));
+function table(end, splittable, act) {
+  const made = tag("table"), head = tag("tr");
+  const columns = [["neuron", "n"], ["became", "became"], ["a", "outgoing"], ...(end.bias ? [["c", "bias"]] : [])];
+  head.append(...columns.map(([name, word]) => tag("th", name, { "data-word": word })), tag("th"));
   made.append(head);
   end.outgoing.forEach((a, i) => {
-    const row = tag("tr"), name = tag("td"), dot = tag("span", "", { class: "swatch" });
+    const row = tag("tr"), name = tag("td"), dot = tag("span", "", { class: "swatch" }), last = tag("td");
     dot.style.background = colour(i);
-    name.append(dot, `w${i + 1}`);
-    row.append(name, tag("td", words(end.neurons[i])), tag("td", Array.isArray(a) ? "…" : a.toFixed(3)));
-    if (end.bias) row.append(tag("td", end.bias[i].toFixed(3), { "data-bias": i }));
-    const button = tag("button", "split", { type: "button", "data-split": i, title: "Replace this neuron by two halves and go on" });
-    button.onclick = () => act({ split: i, share: 0.5 });
-    const cell = tag("td");
-    cell.append(button);
-    row.append(cell);
+    name.append(dot, tag("var", indexed("w", i + 1)));
+    row.append(name, tag("td", words(end.neurons[i])), tag("td", decimal(a, 3)));
+    if (end.bias) row.append(tag("td", decimal(end.bias[i], 3), { "data-bias": i }));
+    const attributes = { "data-split": i, "data-word": "split" };
+    if (splittable) last.append(button("split", attributes, () => act({ split: i, share: 0.5 })));
+    row.append(last);
     made.append(row);
   });
   return made;
@@ -62,25 +66,19 @@ function table(end, act) {
 
 function words(neuron) {
   if (!neuron) return "–";
-  const list = neuron.teachers.map((j) => `v${j + 1}`).join(", ");
-  const sign = neuron.sign < 0 ? "-" : "";
-  if (neuron.role === "copy") return `copies ${sign}${list}`;
+  const list = neuron.teachers.map((j) => indexed("v", j + 1)).join(", ");
+  const signed = neuron.sign < 0 ? `−${list}` : list;
+  if (neuron.role === "copy") return `copies ${signed}`;
   if (neuron.role === "average") return `averages ${list}`;
-  if (neuron.role === "perturbed copy") return `nearly copies ${sign}${list}`;
+  if (neuron.role === "perturbed copy") return `nearly copies ${signed}`;
   if (neuron.role === "near average") return `nearly averages ${list}`;
   return neuron.role;
 }
 
 function pushes(end, act) {
-  if (!end.descending.length) {
-    const button = tag("button", "push off along the softest direction", { type: "button", "data-push": 0 });
-    button.onclick = () => act({ push: 0, sign: 1 });
-    return [button];
-  }
-  return end.descending.slice(0, 3).flatMap((value, i) => [1, -1].map((sign) => {
-    const label = `push ${sign > 0 ? "+" : "-"} along λ = ${value.toExponential(1)}`;
-    const button = tag("button", label, { type: "button", "data-push": i, "data-sign": sign });
-    button.onclick = () => act({ push: i, sign });
-    return button;
-  }));
+  const one = (text, i, sign) =>
+    button(text, { "data-push": i, "data-sign": sign, "data-word": "push" }, () => act({ push: i, sign }));
+  if (!end.descending.length) return [one("push along the softest direction", 0, 1)];
+  return end.descending.slice(0, 3).flatMap((value, i) =>
+    [1, -1].map((sign) => one(`push ${sign > 0 ? "+" : "−"} along λ = ${scientific(value)}`, i, sign)));
 }

@@ -16,7 +16,12 @@ async function post(path, body) {
   return answer;
 }
 
-const STYLE = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family"];
+const STYLE = [
+  "fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "visibility", "paint-order",
+  "font-size", "font-weight", "font-family", "font-style",
+];
+
+const WIDE = 390, HIGH = 260; // a picture with its margin
 
 // All pictures as one SVG document with the colours written out, so that it looks the same elsewhere.
 function picture() {
@@ -29,15 +34,15 @@ function picture() {
       to[j].style.cssText = STYLE.map((name) => `${name}:${look.getPropertyValue(name)}`).join(";");
     });
     const box = svg.viewBox.baseVal;
-    copy.setAttribute("x", 470 * (i % 2));
-    copy.setAttribute("y", 310 * Math.floor(i / 2));
+    copy.setAttribute("x", WIDE * (i % 2));
+    copy.setAttribute("y", HIGH * Math.floor(i / 2));
     copy.setAttribute("width", box.width);
     copy.setAttribute("height", box.height);
     return new XMLSerializer().serializeToString(copy);
   });
-  const height = 310 * Math.ceil(images.length / 2);
-  const back = getComputedStyle(document.body).backgroundColor;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 940 ${height}" width="940" height="${height}"><rect width="940" height="${height}" fill="${back}"/>${parts.join("")}</svg>`;
+  const size = `width="${2 * WIDE}" height="${HIGH * Math.ceil(images.length / 2)}"`;
+  const back = `<rect ${size} fill="${getComputedStyle(document.body).backgroundColor}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>${back}${parts.join("")}</svg>`;
 }
 
 function asPng(svg) {
@@ -70,15 +75,18 @@ export function enableExport(state, say) {
     save(`${name}.py`, python, "text/x-python");
   });
   by("save-command").onclick = doing(async () => {
-    const { command } = await code();
-    told(command ?? "The shell command knows orthonormal teachers and random starts only. Use the Python export.");
+    const { command } = await code(), { teacher } = state.question;
+    told(command ?? "The shell command knows teachers that are orthonormal or from a file, and random starts. "
+      + "Python repeats every run.");
+    if (command && teacher.kind === "vectors") save("teacher.json", JSON.stringify(teacher), "application/json");
   });
   const weights = () => {
     if (!state.end) throw new Error("There are no weights before a run has ended.");
     const { incoming, outgoing, bias, offset } = state.end;
     return bias === null ? { incoming, outgoing } : { incoming, outgoing, bias, offset };
   };
-  by("save-json").onclick = doing(() => save("weights.json", JSON.stringify({ ...weights(), question: state.question }), "application/json"));
+  by("save-json").onclick = doing(() =>
+    save("weights.json", JSON.stringify({ ...weights(), question: state.question }), "application/json"));
   by("save-npz").onclick = doing(async () => {
     const answer = await post("weights.npz", JSON.stringify(weights()));
     save("weights.npz", await answer.blob(), "application/octet-stream");

@@ -1,19 +1,24 @@
-// Student-teacher correlations as a heat map: blue +1, white 0, orange -1, with the number in large cells.
+// Student-teacher correlations as a heat map: blue +1, orange -1, with the number in large cells.
 
-import { element } from "./chart.js";
+import { HEIGHT, WIDTH, element, heading } from "./chart.js";
+import { decimal, indexed } from "./mathematics.js";
 
-const WIDTH = 460, HEIGHT = 270, LEFT = 42, TOP = 44, BOTTOM = 12;
+const LEFT = 36, TOP = 50, RIGHT = 10, BOTTOM = 10;
+const SHADES = {
+  light: { zero: [250, 250, 250], plus: [0, 98, 168], minus: [190, 76, 0], faint: "#222", strong: "#fff" },
+  dark: { zero: [30, 37, 47], plus: [110, 190, 255], minus: [255, 150, 70], faint: "#e8ecf2", strong: "#10141a" },
+};
 
-function shade(u) {
-  const target = u >= 0 ? [0, 98, 168] : [205, 86, 0];
-  const share = Math.min(1, Math.abs(u)) ** 0.8;
-  return `rgb(${target.map((c) => Math.round(250 + share * (c - 250))).join(" ")})`;
+function shade(u, { zero, plus, minus }) {
+  const target = u >= 0 ? plus : minus, share = Math.min(1, Math.abs(u)) ** 0.8;
+  return `rgb(${target.map((c, i) => Math.round(zero[i] + share * (c - zero[i]))).join(" ")})`;
 }
 
 export class Heat {
   constructor(figure) {
-    this.root = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Correlations" }, figure);
-    element("text", { x: 12, y: 19, class: "title" }, this.root, "Cosine of student and teacher");
+    const size = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Correlations" };
+    this.root = element("svg", size, figure);
+    heading(this.root, "Cosine of student and teacher", "heat");
     this.cells = element("g", {}, this.root);
     this.shape = "";
   }
@@ -21,12 +26,13 @@ export class Heat {
   draw(cosines) {
     const n = cosines.length, k = cosines[0].length;
     if (this.shape !== `${n} ${k}`) this.build(n, k);
+    const shades = SHADES[document.documentElement.dataset.theme];
     cosines.forEach((row, i) => row.forEach((u, j) => {
       const { box, text } = this.grid[i][j];
-      box.style.fill = shade(u);
+      box.style.fill = shade(u, shades);
       if (text) {
-        text.textContent = u.toFixed(2);
-        text.style.fill = Math.abs(u) > 0.55 ? "#fff" : "#222";
+        text.textContent = decimal(Math.abs(u) < 0.005 ? 0 : u, 2);
+        text.style.fill = Math.abs(u) > 0.5 ? shades.strong : shades.faint;
       }
     }));
   }
@@ -34,20 +40,21 @@ export class Heat {
   build(n, k) {
     this.shape = `${n} ${k}`;
     this.cells.replaceChildren();
-    const w = Math.min(56, (WIDTH - LEFT - 10) / k), h = Math.min(32, (HEIGHT - TOP - BOTTOM) / n);
-    for (let j = 0; j < k; j++)
-      if (w > 15 || j % 5 === 0)
-        element("text", { x: LEFT + (j + 0.5) * w, y: TOP - 6, "text-anchor": "middle" }, this.cells, `v${j + 1}`);
-    this.grid = [];
-    for (let i = 0; i < n; i++) {
-      if (h > 11) element("text", { x: LEFT - 6, y: TOP + (i + 0.5) * h + 4, "text-anchor": "end" }, this.cells, `w${i + 1}`);
-      this.grid.push([]);
-      for (let j = 0; j < k; j++) {
-        const box = element("rect", { x: LEFT + j * w, y: TOP + i * h, width: w - 1, height: h - 1 }, this.cells);
-        const room = w > 34 && h > 16;
-        const at = { x: LEFT + (j + 0.5) * w, y: TOP + (i + 0.5) * h + 4, "text-anchor": "middle" };
-        this.grid[i].push({ box, text: room ? element("text", at, this.cells, "") : null });
-      }
+    const w = Math.min(80, (WIDTH - LEFT - RIGHT) / k), h = Math.min(48, (HEIGHT - TOP - BOTTOM) / n);
+    const room = w > 30 && h > 14, middle = { "text-anchor": "middle" };
+    for (let j = 0; j < k; j++) {
+      const above = { x: LEFT + (j + 0.5) * w, y: TOP - 6, ...middle, class: "math" };
+      if (w > 17 || j % 5 === 0) element("text", above, this.cells, indexed("v", j + 1));
     }
+    this.grid = Array.from({ length: n }, (_, i) => {
+      const y = TOP + i * h, line = y + h / 2 + 4;
+      const left = { x: LEFT - 6, y: line, "text-anchor": "end", class: "math" };
+      if (h > 11 || i % 5 === 0) element("text", left, this.cells, indexed("w", i + 1));
+      return Array.from({ length: k }, (_, j) => {
+        const box = element("rect", { x: LEFT + j * w, y, width: w - 1, height: h - 1 }, this.cells);
+        const at = { x: LEFT + (j + 0.5) * w, y: line, ...middle, style: `font-size:${Math.min(12, w / 3.6)}px` };
+        return { box, text: room ? element("text", at, this.cells, "") : null };
+      });
+    });
   }
 }

@@ -1,11 +1,16 @@
 // All pictures of one run: what is drawn when data arrive, and what moves with the playhead.
 
-import { Chart, colour, dash, element, linearTicks, logTicks, signedLog } from "./chart.js";
+import { Chart, colour, dash, linearTicks, logTicks } from "./chart.js";
 import { Heat } from "./heat.js";
+import { indexed, power } from "./mathematics.js";
 import { Vectors } from "./vectors.js";
+
+const FIRST = -3; // exponent of the first time that is drawn; earlier ones, and 0, are drawn there
+const LARGEST_WEIGHT = 6; // beyond it, outgoing weights and biases leave the picture
 
 const figure = (id) => document.getElementById(id);
 const log = (x) => (x > 0 ? Math.log10(x) : NaN);
+const flat = (a) => (Array.isArray(a) ? Math.hypot(...a) : a);
 
 export function cosines(w, v) {
   const norms = v.map((x) => Math.hypot(...x));
@@ -19,21 +24,23 @@ export function cosines(w, v) {
   });
 }
 
+// Signed logarithm: linear below `unit`, logarithmic above; for eigenvalues of both signs.
+const signedLog = (unit) => (x) => Math.sign(x) * Math.log10(1 + Math.abs(x) / unit);
+
 export class Pictures {
-  constructor(dropped, draggable) {
-    this.draggable = draggable;
-    this.vectors = new Vectors(figure("vectors"), dropped);
-    this.loss = new Chart(figure("loss"), "Loss and gradient", "flow time t", "L,  ‖∇L‖");
-    this.overlaps = new Chart(figure("overlaps"), "Order parameters", "flow time t", "cosine with its teacher;  a;  c");
+  constructor(hands) {
+    this.vectors = new Vectors(figure("vectors"), hands);
+    this.loss = new Chart(figure("loss"), "Loss and gradient", "loss", "flow time t", "L,  ‖∇L‖");
+    this.overlaps = new Chart(figure("overlaps"), "Order parameters", "overlaps", "flow time t", "");
     this.heat = new Heat(figure("heat"));
-    this.spectrum = new Chart(figure("spectrum"), "Lowest Hessian eigenvalues", "flow time t", "λ (signed log)");
+    this.spectrum = new Chart(figure("spectrum"), "Lowest Hessian eigenvalues", "spectrum", "flow time t", "λ");
     this.frames = [];
   }
 
   begin(teachers) {
     this.teachers = teachers;
     this.frames = [];
-    this.vectors.begin(teachers, [], this.draggable);
+    this.vectors.begin(teachers, []);
   }
 
   add(frames) {
@@ -41,21 +48,16 @@ export class Pictures {
     this.redraw();
   }
 
-  get times() {
-    return this.frames.map((f) => (f.t > 0 ? Math.log10(f.t) : NaN));
-  }
-
   redraw() {
     const frames = this.frames;
     if (frames.length < 2) return;
-    const last = frames.at(-1), xs = this.times;
-    xs[0] = Number.isFinite(xs[0]) ? xs[0] : -3;
-    const x = [-3, Math.max(-2, Math.ceil(2 * xs.at(-1)) / 2)];
+    const xs = frames.map((f) => (f.t > 0 ? Math.max(FIRST, Math.log10(f.t)) : FIRST));
+    const x = [FIRST, Math.max(FIRST + 1, Math.ceil(2 * xs.at(-1)) / 2)];
     const ticks = logTicks(...x);
     this.drawLoss(xs, x, ticks);
-    this.drawOverlaps(xs, x, ticks, last);
+    this.drawOverlaps(xs, x, ticks);
     this.drawSpectrum(xs, x, ticks);
-    this.vectors.begin(this.teachers, frames, this.draggable);
+    this.vectors.begin(this.teachers, frames);
   }
 
   drawLoss(xs, x, ticks) {
@@ -69,79 +71,48 @@ export class Pictures {
     ]);
   }
 
-  drawOverlaps(xs, x, ticks, last) {
-    const ends = cosines(last.w, this.teachers);
-    const best = ends.map((row) => row.reduce((b, u, j) => (Math.abs(u) > Math.abs(row[b]) ? j : b), 0));
-    const all = this.frames.map((f) => cosines(f.w, this.teachers));
-    const flat = (a) => (Array.isArray(a) ? Math.hypot(...a) : a);
-    const biased = Boolean(last.c);
+  drawOverlaps(xs, x, ticks) {
+    const last = this.frames.at(-1), biased = Boolean(last.c);
+    const nearest = (row) => row.reduce((best, u, j) => (Math.abs(u) > Math.abs(row[best]) ? j : best), 0);
+    const best = cosines(last.w, this.teachers).map(nearest);
+    const overlaps = this.frames.map((f) => cosines(f.w, this.teachers).map((row, i) => row[best[i]]));
     const weights = this.frames.flatMap((f) => [...f.a.map(flat), ...(f.c ?? [])]);
-    const high = Math.min(6, Math.max(1.05, ...weights)), low = Math.max(-6, Math.min(0, ...weights, ...all.flatMap((u) => u.map((row, i) => row[best[i]]))));
-    const y = [low < 0 ? low - 0.08 : -0.05, high + 0.05];
+    const high = Math.min(LARGEST_WEIGHT, Math.max(1.05, ...weights));
+    const low = Math.max(-LARGEST_WEIGHT, Math.min(0, ...weights, ...overlaps.flat()));
+    const y = [low - 0.08, high + 0.08];
+    this.overlaps.yLabel.textContent = `cos(wᵢ, vⱼ) thick;  aᵢ thin${biased ? ";  cᵢ dotted" : ""}`;
     this.overlaps.axes(x, y, ticks, linearTicks(...y));
-    this.overlaps.draw(best.flatMap((j, i) => [
-      { xs, ys: all.map((u) => u[i][j]), stroke: colour(i), pattern: dash(i), width: 2.2 },
-      { xs, ys: this.frames.map((f) => flat(f.a[i])), stroke: colour(i), pattern: dash(i), width: 0.9 },
-      ...(biased ? [{ xs, ys: this.frames.map((f) => f.c[i]), stroke: colour(i), pattern: "1 3", width: 1.4 }] : []),
-    ]));
+    this.overlaps.draw(best.flatMap((_, i) => [
+      { ys: overlaps.map((u) => u[i]), pattern: dash(i), width: 2.4, label: indexed("w", i + 1) },
+      { ys: this.frames.map((f) => flat(f.a[i])), pattern: dash(i), width: 0.9 },
+      ...(biased ? [{ ys: this.frames.map((f) => f.c[i]), pattern: "1 3", width: 1.4 }] : []),
+    ].map((curve) => ({ xs, stroke: colour(i), ...curve }))));
   }
 
   drawSpectrum(xs, x, ticks) {
     const seen = this.frames.filter((f) => f.lowest);
     this.spectrum.root.style.opacity = seen.length ? 1 : 0.4;
     if (!seen.length) return;
-    const unit = 1e-4, scale = signedLog(unit);
-    const count = seen[0].lowest.length;
-    const all = seen.flatMap((f) => f.lowest).map(scale);
-    const y = [Math.min(-0.5, ...all) - 0.2, Math.max(0.5, ...all) + 0.2];
+    const all = seen.flatMap((f) => f.lowest);
+    const top = Math.ceil(log(Math.max(1e-12, ...all.map(Math.abs))) - 1e-9);
+    const scale = signedLog(10 ** (top - 5)), heights = all.map(scale);
+    const y = [Math.min(-0.5, ...heights) - 0.2, Math.max(0.5, ...heights) + 0.2];
     const marks = [[0, "0"]];
-    for (let e = -4; e <= 4; e++) for (const s of [1, -1]) {
-      const at = scale(s * 10 ** e);
-      if (at > y[0] && at < y[1] && e % 2 === 0 && e > -4) marks.push([at, `${s < 0 ? "-" : ""}1e${e}`]);
-    }
-    this.spectrum.axes(x, y, ticks, marks);
-    this.spectrum.draw(Array.from({ length: count }, (_, i) => ({
-      xs, ys: this.frames.map((f) => (f.lowest ? scale(f.lowest[i]) : NaN)), stroke: colour(i === 0 ? 1 : 0), width: i === 0 ? 2 : 1,
-    })));
+    for (const e of [top, top - 2, top - 4])
+      marks.push([scale(10 ** e), power(e)], [scale(-(10 ** e)), `−${power(e)}`]);
+    this.spectrum.axes(x, y, ticks, marks.filter(([at]) => at > y[0] && at < y[1]));
+    const curve = (i) => this.frames.map((f) => (f.lowest ? scale(f.lowest[i]) : NaN));
+    const look = (i) => ({ stroke: colour(i ? 0 : 1), width: i ? 1 : 2 });
+    const curves = seen[0].lowest.map((_, i) => ({ xs, ys: curve(i), ...look(i) }));
+    this.spectrum.draw(curves.reverse()); // the least one on top
   }
 
   show(index) {
     const frame = this.frames[index];
     if (!frame) return;
-    const t = frame.t > 0 ? Math.log10(frame.t) : -3;
+    const t = frame.t > 0 ? Math.max(FIRST, Math.log10(frame.t)) : FIRST;
     for (const chart of [this.loss, this.overlaps, this.spectrum]) chart.moveTo(t);
-    this.vectors.draw({ w: frame.w.map((row) => [...row]) }, index === 0);
+    this.vectors.draw(frame.w.map((row) => [...row]), index === 0);
     this.heat.draw(cosines(frame.w, this.teachers));
-  }
-}
-
-// Loss at the end of many seeds, one dot each.
-export class Dots {
-  constructor(chosen) {
-    this.chosen = chosen;
-    this.chart = new Chart(figure("seeds"), "Seeds", "seed", "L at the end");
-    this.clear();
-  }
-
-  clear() {
-    this.found = [];
-    this.chart.marks.replaceChildren();
-    this.chart.axes([-1, 20], [-6, 0], linearTicks(0, 20), logTicks(-6, 0));
-  }
-
-  add(dot, total) {
-    this.found.push(dot);
-    const losses = this.found.map((d) => Math.max(-32, log(d.loss)) || -32);
-    const y = [Math.floor(Math.min(...losses) - 0.3), Math.ceil(Math.max(...losses) + 0.3)];
-    this.chart.axes([-1, total], y, linearTicks(0, total - 1), logTicks(...y));
-    this.chart.marks.replaceChildren();
-    this.found.forEach((d, i) => {
-      const shape = { cx: this.chart.x(d.seed), cy: this.chart.y(losses[i]), r: 5, class: "dot", tabindex: 0 };
-      const tone = d.kind === "minimum" ? colour(2) : d.kind.includes("saddle") ? colour(1) : colour(7);
-      const circle = element("circle", { ...shape, style: `fill:${tone}`, "data-seed": d.seed }, this.chart.marks);
-      element("title", {}, circle, `seed ${d.seed}: ${d.kind}, ${d.label || "no label"}, L = ${d.loss.toPrecision(6)}`);
-      circle.onclick = () => this.chosen(d.seed);
-      circle.onkeydown = (e) => { if (e.key === "Enter") this.chosen(d.seed); };
-    });
   }
 }

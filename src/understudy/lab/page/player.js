@@ -1,5 +1,9 @@
 // Play, pause, step and scrub through the frames of a run.
 
+import { scientific } from "./mathematics.js";
+
+const PER_SECOND = 60; // frames at speed 1
+
 const by = (id) => document.getElementById(id);
 
 export class Player {
@@ -8,24 +12,32 @@ export class Player {
     this.count = 0;
     this.at = 0;
     this.playing = false;
-    this.drawn = 0;
+    this.ended = false; // whether the last frame has come
+    this.drawn = 0; // how often another frame was shown, for tests
     by("play").onclick = () => this.toggle();
     by("back").onclick = () => this.step(-1);
     by("forward").onclick = () => this.step(1);
-    by("scrub").oninput = () => { this.pause(); this.go(Number(by("scrub").value)); };
+    by("scrub").oninput = () => this.jump(Number(by("scrub").value));
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
   key(event) {
-    const own = event.key === " " ? "input, select, textarea, summary, button, pre" : "input, select, textarea, pre";
+    const own = event.key === " " ? "input, select, summary, button, a, pre" : "input, select, pre, .handle";
     if (event.target.closest(own)) return; // the element uses this key itself
-    const does = { " ": () => this.toggle(), ArrowRight: () => this.step(1), ArrowLeft: () => this.step(-1), Home: () => this.go(0), End: () => this.go(this.count - 1) }[event.key];
+    const does = {
+      " ": () => this.toggle(),
+      ArrowRight: () => this.step(1),
+      ArrowLeft: () => this.step(-1),
+      Home: () => this.jump(0),
+      End: () => this.jump(this.count - 1),
+    }[event.key];
     if (!does) return;
     event.preventDefault();
     does();
   }
 
   begin() {
+    this.ended = false;
     this.count = 0;
     this.go(0);
     this.play();
@@ -39,16 +51,22 @@ export class Player {
   }
 
   go(index) {
+    const before = Math.floor(this.at);
     this.at = Math.max(0, Math.min(this.count - 1, index));
+    if (Math.floor(this.at) !== before) this.drawn += 1;
     by("scrub").value = this.at;
     const t = this.times?.[Math.floor(this.at)];
-    by("now").textContent = t === undefined ? "t = 0" : `t = ${t === 0 ? 0 : t < 1e4 && t >= 0.01 ? t.toPrecision(3) : t.toExponential(1)}`;
+    by("now").textContent = `t = ${scientific(t ?? 0, 2)}`;
     if (this.count) this.show(Math.floor(this.at));
   }
 
-  step(by_) {
+  jump(index) {
     this.pause();
-    this.go(Math.floor(this.at) + by_);
+    this.go(index);
+  }
+
+  step(frames) {
+    this.jump(Math.floor(this.at) + frames);
   }
 
   toggle() {
@@ -65,9 +83,8 @@ export class Player {
     const tick = (now) => {
       if (!this.playing) return;
       const speed = Number(by("speed").value);
-      const next = this.at + ((now - last) / 1000) * 60 * speed;
+      const next = this.at + ((now - last) / 1000) * PER_SECOND * speed;
       last = now;
-      if (this.count && Math.floor(next) !== Math.floor(this.at)) this.drawn += 1;
       if (next < this.count - 1 || !this.ended) this.go(Math.min(next, this.count - 1));
       else { this.go(this.count - 1); this.pause(); return; }
       requestAnimationFrame(tick);

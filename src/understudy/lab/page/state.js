@@ -23,6 +23,12 @@ export function fromFragment(fragment) {
   }
 }
 
+// The question from the random start of another seed.
+export function withSeed(question, seed) {
+  const { kind, std = 0.1 } = question.start;
+  return { ...question, start: { kind: kind === "glorot" ? kind : "gaussian", std, seed }, then: [] };
+}
+
 const form = () => document.getElementById("question").elements;
 
 function show(name, visible) {
@@ -37,7 +43,8 @@ export function reveal() {
   show("angles", kind === "angles");
   show("file", kind === "vectors");
   const start = form().start.value;
-  show("std", start === "gaussian");
+  show("std", start === "gaussian" && !form().sphere.checked);
+  show("free", !form().sphere.checked);
   show("seed", start !== "vectors");
 }
 

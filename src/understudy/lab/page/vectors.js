@@ -1,52 +1,64 @@
-// Incoming vectors of teachers and students in a plane; their tips can be dragged.
+// Incoming vectors of teachers and students in a plane; their tips can be dragged, or moved with the arrow keys.
 //
 // In more than two dimensions there are two projections: onto two chosen directions, or the star, which sends the j-th
 // direction of the teachers to the angle 2πj/k. There a copy lies at a point of the star and an average between points.
+//
+// `hands` says what may be moved and is told what was: draggable(kind), dropped(kind, i, vector, plane),
+// added(vector), removed(i).
 
-import { element, colour, dash } from "./chart.js";
+import { HEIGHT, WIDTH, colour, dash, element, heading } from "./chart.js";
+import { indexed } from "./mathematics.js";
 
-const SIZE = 300;
+const MIDDLE = [WIDTH / 2, HEIGHT / 2 + 12], RADIUS = HEIGHT / 2 - 34;
+const FARTHEST = 6; // students longer than so many times the longest teacher leave the picture
+const KEYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const KEY_STEP = 0.05;
 
 export class Vectors {
-  constructor(figure, dropped) {
-    this.dropped = dropped;
-    const box = document.createElement("div");
-    box.className = "axes-choice";
+  constructor(figure, hands) {
+    this.hands = hands;
+    this.root = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Vectors" }, figure);
+    heading(this.root, "Vectors", "vectors");
+    this.ground = element("g", {}, this.root);
+    this.arrows = element("g", {}, this.root);
+    this.root.ondblclick = (event) => this.doubleClick(event);
+    this.plane = [0, 1];
+    this.scale = 1;
+    this.teachers = [];
+    this.students = null;
+    this.buildChoice(figure);
+  }
+
+  // Which projection, and onto which two directions.
+  buildChoice(figure) {
+    this.choice = document.createElement("div");
+    this.choice.className = "projection";
     this.kind = document.createElement("select");
     this.kind.ariaLabel = "projection";
     this.kind.append(new Option("star"), new Option("plane"));
     this.kind.onchange = () => { this.fit(this.frames); this.redraw(); };
-    box.append(this.kind, " ");
+    this.choice.append(this.kind, " ");
     this.selects = [0, 1].map((i) => {
       const select = document.createElement("select");
       select.ariaLabel = i ? "vertical direction" : "horizontal direction";
       select.onchange = () => { this.plane[i] = Number(select.value); this.kind.value = "plane"; this.redraw(); };
-      box.append(select, i ? "" : " × ");
+      this.choice.append(select, i ? "" : " × ");
       return select;
     });
-    this.box = box;
-    this.root = element("svg", { viewBox: `0 0 460 ${SIZE}`, role: "img", "aria-label": "Vectors" }, figure);
-    figure.append(box);
-    element("text", { x: 12, y: 19, class: "title" }, this.root, "Vectors");
-    this.ground = element("g", {}, this.root);
-    this.arrows = element("g", {}, this.root);
-    this.plane = [0, 1];
-    this.scale = 1;
-    this.teachers = [];
-    this.frame = null;
+    figure.append(this.choice);
   }
 
-  begin(teachers, frames, draggable) {
+  begin(teachers, frames) {
+    const dim = teachers[0].length;
+    if (this.teachers[0]?.length !== dim) {
+      this.plane = this.plane.map((p, i) => (p < dim ? p : i));
+      this.selects.forEach((select, i) => {
+        select.replaceChildren(...teachers[0].map((_, j) => new Option(indexed("x", j + 1), j)));
+        select.value = this.plane[i];
+      });
+      this.choice.hidden = dim <= 2;
+    }
     this.teachers = teachers;
-    this.draggable = draggable;
-    const axes = Math.max(2, Math.min(teachers[0].length, 64));
-    this.plane = this.plane.map((p, i) => (p < Math.min(axes, teachers[0].length) ? p : i));
-    this.selects.forEach((select, i) => {
-      select.replaceChildren();
-      for (let j = 0; j < Math.min(axes, teachers[0].length); j++) select.add(new Option(`x${j + 1}`, j));
-      select.value = this.plane[i];
-    });
-    this.box.hidden = teachers[0].length <= 2;
     this.fit(frames);
   }
 
@@ -58,7 +70,7 @@ export class Vectors {
     const step = Math.max(1, Math.floor(frames.length / 40));
     for (let i = 0; i < frames.length; i += step)
       for (const w of frames[i].w) largest = Math.max(largest, reach(w));
-    this.scale = Math.min(largest, 6 * Math.max(...this.teachers.map((v) => Math.hypot(...v)), 1e-9));
+    this.scale = Math.min(largest, FARTHEST * Math.max(...this.teachers.map((v) => Math.hypot(...v)), 1e-9));
   }
 
   get star() {
@@ -77,62 +89,96 @@ export class Vectors {
     return [x, y];
   }
 
+  // The place of a vector in the picture, and the vector at the place of a pointer.
   at(vector) {
-    const unit = (SIZE / 2 - 24) / this.scale;
-    const [x, y] = this.project(vector);
-    return [230 + unit * x, SIZE / 2 + 6 - unit * y];
+    const [x, y] = this.project(vector), unit = RADIUS / this.scale;
+    return [MIDDLE[0] + unit * x, MIDDLE[1] - unit * y];
   }
 
-  draw(frame, first) {
-    this.frame = frame;
+  under(event, vector) {
+    const box = this.root.getBoundingClientRect(), unit = RADIUS / this.scale, found = [...vector];
+    found[this.plane[0]] = ((event.clientX - box.left) * WIDTH / box.width - MIDDLE[0]) / unit;
+    found[this.plane[1]] = -((event.clientY - box.top) * HEIGHT / box.height - MIDDLE[1]) / unit;
+    return found;
+  }
+
+  draw(students, first) {
+    this.students = students;
     this.first = first;
     this.redraw();
   }
 
   redraw() {
-    if (!this.frame) return;
-    const [x0, y0] = this.at([]);
+    if (!this.students) return;
+    const [x, y] = MIDDLE, held = document.activeElement?.dataset?.tip;
+    const tick = { class: "tick" };
     this.ground.replaceChildren();
-    const unit = (SIZE / 2 - 24) / this.scale;
-    element("circle", { cx: x0, cy: y0, r: unit, class: "frame" }, this.ground);
-    element("line", { x1: 40, x2: 420, y1: y0, y2: y0, class: "tick" }, this.ground);
-    element("line", { x1: x0, x2: x0, y1: 26, y2: SIZE - 4, class: "tick" }, this.ground);
+    element("circle", { cx: x, cy: y, r: RADIUS / this.scale, class: "frame" }, this.ground);
+    element("line", { x1: x - RADIUS - 18, x2: x + RADIUS + 18, y1: y, y2: y, ...tick }, this.ground);
+    element("line", { x1: x, x2: x, y1: y - RADIUS - 10, y2: y + RADIUS + 10, ...tick }, this.ground);
     this.arrows.replaceChildren();
-    this.teachers.forEach((v, j) => this.arrow(v, "teacher", 2.5, `v${j + 1}`, ["teacher", j]));
-    this.frame.w.forEach((w, i) => this.arrow(w, "", 2.2, `w${i + 1}`, ["student", i], colour(i), dash(i)));
+    this.teachers.forEach((v, j) => this.arrow("teacher", j, v));
+    this.students.forEach((w, i) => this.arrow("student", i, w));
+    if (held) this.arrows.querySelector(`[data-tip="${held}"]`)?.focus();
   }
 
-  arrow(vector, name, width, label, what, stroke = null, pattern = "") {
-    const [x0, y0] = this.at([]), [x, y] = this.at(vector);
-    const look = stroke ? { style: `stroke:${stroke};fill:${stroke}` } : { class: name };
-    element("line", { x1: x0, y1: y0, x2: x, y2: y, "stroke-width": width, "stroke-dasharray": pattern, ...look }, this.arrows);
-    const held = !this.star && this.draggable(what[0]) && (what[0] === "teacher" || this.first);
-    const tip = element("circle", { cx: x, cy: y, r: held ? 6 : 3.2, ...look }, this.arrows);
-    const away = Math.hypot(x - x0, y - y0) > 14;
-    if (away) element("text", { x: x + (x >= x0 ? 7 : -7), y: what[0] === "teacher" ? y - 5 : y + 15, "text-anchor": x >= x0 ? "start" : "end" }, this.arrows, label);
+  arrow(kind, i, vector) {
+    const [x0, y0] = MIDDLE, [x, y] = this.at(vector), teacher = kind === "teacher";
+    const look = teacher ? { class: "teacher" } : { style: `stroke:${colour(i)};fill:${colour(i)}` };
+    const stroke = teacher ? { "stroke-width": 3 } : { "stroke-width": 2, "stroke-dasharray": dash(i) };
+    element("line", { x1: x0, y1: y0, x2: x, y2: y, ...stroke, ...look }, this.arrows);
+    const held = !this.star && this.hands.draggable(kind) && (teacher || this.first);
+    const tip = element("circle", { cx: x, cy: y, r: held ? 6 : 3, "data-tip": `${kind}-${i}`, ...look }, this.arrows);
+    this.name(indexed(teacher ? "v" : "w", i + 1), x - x0, y - y0, teacher ? null : i);
     if (!held) return;
     tip.classList.add("handle");
-    tip.onpointerdown = (event) => this.drag(event, what);
+    tip.setAttribute("tabindex", 0);
+    tip.setAttribute("aria-label", `tip of ${kind} ${i + 1}: arrow keys move it, Enter runs from there`);
+    tip.onpointerdown = (event) => this.drag(event, kind, i);
+    tip.onkeydown = (event) => this.key(event, kind, i);
+    if (teacher) tip.ondblclick = (event) => { event.stopPropagation(); this.hands.removed(i); };
   }
 
-  drag(event, [kind, i]) {
+  // Teachers are named beyond their tips, students beside their arrows, at different places, so that few names collide.
+  name(text, dx, dy, student) {
+    const length = Math.hypot(dx, dy);
+    if (length < 16) return;
+    const along = student === null ? length + 12 : length * (0.86 - 0.14 * (student % 4));
+    const aside = student === null ? 0 : 9;
+    const x = MIDDLE[0] + (dx * along - dy * aside) / length, y = MIDDLE[1] + (dy * along + dx * aside) / length;
+    const look = student === null ? {} : { style: `fill:${colour(student)}` };
+    element("text", { x, y: y + 4, "text-anchor": "middle", class: "math name", ...look }, this.arrows, text);
+  }
+
+  list(kind) {
+    return kind === "teacher" ? this.teachers : this.students;
+  }
+
+  drag(event, kind, i) {
     event.preventDefault();
-    const list = kind === "teacher" ? this.teachers : this.frame.w;
-    const box = this.root.getBoundingClientRect(), [x0, y0] = this.at([]);
-    const unit = (SIZE / 2 - 24) / this.scale;
-    const move = (e) => {
-      const vector = [...list[i]];
-      vector[this.plane[0]] = ((e.clientX - box.left) * 460 / box.width - x0) / unit;
-      vector[this.plane[1]] = -((e.clientY - box.top) * SIZE / box.height - y0) / unit;
-      list[i] = vector;
-      this.redraw();
-    };
+    const list = this.list(kind);
+    let moved = false;
+    const move = (e) => { moved = true; list[i] = this.under(e, list[i]); this.redraw(); };
     const up = () => {
       window.removeEventListener("pointermove", move);
       window.removeEventListener("pointerup", up);
-      this.dropped(kind, i, list[i], this.plane);
+      if (moved) this.hands.dropped(kind, i, list[i], this.plane);
     };
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", up);
+  }
+
+  key(event, kind, i) {
+    const list = this.list(kind);
+    if (event.key === "Enter") return this.hands.dropped(kind, i, list[i], this.plane);
+    if (!KEYS[event.key]) return;
+    event.preventDefault();
+    list[i] = [...list[i]];
+    KEYS[event.key].forEach((step, axis) => { list[i][this.plane[axis]] += step * KEY_STEP * this.scale; });
+    this.redraw();
+  }
+
+  doubleClick(event) {
+    if (!this.star && this.hands.draggable("teacher")) this.hands.added(this.under(event, this.teachers[0]));
   }
 }
