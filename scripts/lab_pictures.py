@@ -1,7 +1,7 @@
 """Screenshots of the lab's gallery: `python -m scripts.lab_pictures [--all DIRECTORY] [NAME …]`.
 
-Needs the extras `lab` and `plots`, Playwright and Chromium. Writes docs/images/lab-*.png, one small picture of each entry; with
-`--all`, each entry at two widths, light and dark, into a directory, to be looked at.
+Needs the extras `lab` and `plots`, Playwright and Chromium. Writes docs/images/lab-*.png, one small picture of each
+entry. With `--all`, it also saves each entry at two widths, light and dark, in a directory, to be looked at.
 """
 
 import argparse
@@ -45,9 +45,8 @@ def main(chosen: list[str], directory: Path | None) -> None:
                 page.wait_for_timeout(500)
                 page.locator("body").press("End")
                 print(f"lab-{name}.png: {page.inner_text('#verdict')!r}", flush=True)
-                if directory is None:
-                    save_small(page, IMAGES / f"lab-{name}.png")
-                else:
+                save_small(page, IMAGES / f"lab-{name}.png")
+                if directory is not None:
                     save_all(page, directory, name)
             browser.close()
     finally:
@@ -77,6 +76,6 @@ def save_all(page: Any, directory: Path, name: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Screenshots of the lab's gallery.")
     parser.add_argument("names", nargs="*", help="Entries, such as copy-or-average; all unless given.")
-    parser.add_argument("--all", type=Path, metavar="DIRECTORY", help="Every width and theme, into this directory.")
+    parser.add_argument("--all", type=Path, metavar="DIRECTORY", help="Also save every width and theme here.")
     given = parser.parse_args()
     main(given.names, given.all)
