@@ -21,14 +21,15 @@ function show(owner) {
   Object.assign(link, { href: address(owner), target: "_blank", rel: "noopener", textContent: "more" });
   tip.replaceChildren(document.importNode(words, true), link);
   tip.hidden = false;
-  place(owner.getBoundingClientRect(), tip.getBoundingClientRect());
+  place(owner, tip.getBoundingClientRect());
 }
 
-// Beside what is in the columns at the left and at the right, so that nothing there is covered; below elsewhere.
-function place(box, own) {
+// Beside the columns of question and answer, so that nothing there is covered; below elsewhere.
+function place(owner, own) {
+  const box = owner.getBoundingClientRect();
   let left = box.left, top = box.bottom + 6;
-  if (box.right < innerWidth / 3) [left, top] = [box.right + 8, box.top];
-  else if (box.left > (2 * innerWidth) / 3) [left, top] = [box.left - own.width - 8, box.top];
+  const column = owner.closest("#question, #answer")?.getBoundingClientRect();
+  if (column) [left, top] = [column.left < innerWidth / 2 ? column.right + 4 : column.left - own.width - 4, box.top];
   tip.style.left = `${Math.max(8, Math.min(left, innerWidth - own.width - 8))}px`;
   tip.style.top = `${Math.max(8, Math.min(top, innerHeight - own.height - 8))}px`;
 }
@@ -51,6 +52,7 @@ export function enableTips() {
     if (owner) show(owner);
     else if (!tip.contains(event.target)) hide();
   });
+  document.addEventListener("pointerdown", (event) => { if (!tip.contains(event.target)) hide(); });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
     const owner = ownerOf(event);
