@@ -98,6 +98,7 @@ def test_a_notebook_shows_runs_in_a_frame(page, tmp_path):
         frame.locator("#verdict[data-kind='minimum']").wait_for()
         assert frame.locator("[data-seed]").count() == 2
         server.shutdown()
+        server.server_close()
     finally:
         process.kill()
         process.wait()
