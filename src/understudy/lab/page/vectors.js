@@ -13,6 +13,7 @@ const MIDDLE = [WIDTH / 2, HEIGHT / 2 + 12], RADIUS = HEIGHT / 2 - 34;
 const FARTHEST = 6; // students longer than so many times the longest teacher leave the picture
 const KEYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const KEY_STEP = 0.05;
+const TIP = 6; // radius of a tip that can be moved
 
 export class Vectors {
   constructor(figure, hands) {
@@ -128,7 +129,7 @@ export class Vectors {
     const stroke = teacher ? { "stroke-width": 3 } : { "stroke-width": 2, "stroke-dasharray": dash(i) };
     element("line", { x1: x0, y1: y0, x2: x, y2: y, ...stroke, ...look }, this.arrows);
     const held = !this.star && this.hands.draggable(kind) && (teacher || this.first);
-    const tip = element("circle", { cx: x, cy: y, r: held ? 6 : 3, "data-tip": `${kind}-${i}`, ...look }, this.arrows);
+    const tip = element("circle", { cx: x, cy: y, r: held ? TIP : 3, "data-tip": `${kind}-${i}`, ...look }, this.arrows);
     this.name(indexed(teacher ? "v" : "w", i + 1), x - x0, y - y0, teacher ? null : i);
     if (!held) return;
     tip.classList.add("handle");
@@ -136,7 +137,6 @@ export class Vectors {
     tip.setAttribute("aria-label", `tip of ${kind} ${i + 1}: arrow keys move it, Enter runs from there`);
     tip.onpointerdown = (event) => this.drag(event, kind, i);
     tip.onkeydown = (event) => this.key(event, kind, i);
-    if (teacher) tip.ondblclick = (event) => { event.stopPropagation(); this.hands.removed(i); };
   }
 
   // Teachers are named beyond their tips, students beside their arrows, at different places, so that few names collide.
@@ -178,7 +178,13 @@ export class Vectors {
     this.redraw();
   }
 
+  // Removes the teacher whose tip is there, or adds one. While frames are played tips are drawn anew all the time, so
+  // the event may not name the tip.
   doubleClick(event) {
-    if (!this.star && this.hands.draggable("teacher")) this.hands.added(this.under(event, this.teachers[0]));
+    if (this.star || !this.hands.draggable("teacher")) return;
+    const place = this.under(event, this.teachers[0]), [x, y] = this.at(place);
+    const hit = this.teachers.findIndex((v) => Math.hypot(this.at(v)[0] - x, this.at(v)[1] - y) < TIP + 2);
+    if (hit >= 0) this.hands.removed(hit);
+    else this.hands.added(place);
   }
 }
