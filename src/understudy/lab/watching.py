@@ -314,4 +314,6 @@ def _weights(network: TwoLayer) -> dict[str, Any]:
 def _numbers(array: Any) -> Any:
     """Lists of numbers in full, with None for what is not finite: JSON has no other word for it."""
     values = np.asarray(array)
-    return values.tolist() if np.all(np.isfinite(values)) else np.where(np.isfinite(values), values, None).tolist()
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    return found.tolist()
