@@ -119,3 +119,18 @@ def test_a_short_push_back_to_a_minimum(teacher):
     found = follow_pushes(task, [network], [direction])
     assert {d.name for d in found} == {"global minimum"}
     assert all(d.distance < 1e-6 for d in found)
+
+
+def test_a_push_goes_along_an_eigenvector():
+    task = us.Loss(lambda x: x[0] ** 2 - 2 * x[1] ** 2, 2)
+    np.testing.assert_allclose(us.points.push(task, np.zeros(2)), [0, 1e-3], atol=1e-15)
+    np.testing.assert_allclose(us.points.push(task, np.zeros(2), direction=1, sign=-1, size=0.5), [-0.5, 0], atol=1e-15)
+    with pytest.raises(ValueError, match="directions 0 to 1"):
+        us.points.push(task, np.zeros(2), direction=2)
+
+
+def test_a_push_on_the_sphere_stays_there():
+    task = us.Sphere(us.Teacher.orthonormal(2, dim=3, activation="hermite:4"), 2)
+    start = np.asarray(task.starts([0], "gaussian", 1.0))[0]
+    moved = task.unflatten(jnp.asarray(us.points.push(task, start)))
+    np.testing.assert_allclose(np.linalg.norm(moved.incoming, axis=1), 1, atol=1e-14)
