@@ -21,6 +21,7 @@ ROOMS = [
     "activations",
     "gaussian",
     "networks",
+    "oracles",
     "tasks",
     "dynamics",
     "points",

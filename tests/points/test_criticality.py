@@ -52,3 +52,13 @@ def test_students_that_coincide_up_to_rounding_are_at_the_same_saddle(apart):
     incoming[:, 2:] = apart * np.random.default_rng(0).normal(size=(2, 2))
     found = us.certify(task, us.TwoLayer(incoming, [1.0, 1.0]))
     assert (found.kind, found.index) == ("strict saddle", 1)
+
+
+@pytest.mark.parametrize(("seed", "apart"), [(1, 1e-16), (2, 1e-16), (5, 1e-15), (2, 1e-13), (8, 1e-12)])
+def test_rounding_along_a_valley_is_not_a_slope(seed, apart):
+    """Two perturbations by rounding can cancel along a direction; slopes of 1e-17 are then 1e12 times their rounding."""
+    task = us.Population(us.Teacher.orthonormal(2, dim=4), width=2, outgoing="fixed")
+    plateau = np.array([[1.0, 1.0, 0.0, 0.0]] * 2) / np.sqrt(6)
+    incoming = plateau + apart * np.random.default_rng(seed).normal(size=(2, 4))
+    found = us.certify(task, us.TwoLayer(incoming, [1.0, 1.0]))
+    assert (found.kind, found.index) == ("strict saddle", 1)

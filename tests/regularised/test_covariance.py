@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from understudy import activations
+from understudy.oracles.cone_oracle import ConeOracle
 from understudy.papers.attraction_repulsion.training import train_regularised
-from understudy.regularised.cone_oracle import ConeOracle
 from understudy.regularised.covariance import covariance_loss, covariances, in_cone
 from understudy.regularised.frank_wolfe import block_gap, inner_minimum, minimise_globally
 from understudy.regularised.representation import representation_loss, to_representations

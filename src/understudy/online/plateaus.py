@@ -145,19 +145,14 @@ def critical_behind(task: Population, network: TwoLayer) -> np.ndarray:
     """
     vector, residual = nearest_critical(task, task.flatten(network))
     found = task.unflatten(jnp.asarray(vector))
-    together = _together(found, found)
-    again, rest = nearest_critical(task, task.flatten(together))
-    if rest > max(10 * residual, 1e-12):
-        return vector
-    # Rounding has moved the students apart again, by 1e-17: along a quartic valley that counts as a slope.
-    return np.asarray(task.flatten(_together(task.unflatten(jnp.asarray(again)), together)))
+    again, rest = nearest_critical(task, task.flatten(_together(found)))
+    return vector if rest > max(10 * residual, 1e-12) else again
 
 
-def _together(network: TwoLayer, like: TwoLayer) -> TwoLayer:
-    """The network with each student replaced by the mean of those that are within a hundredth of it in `like`."""
+def _together(network: TwoLayer) -> TwoLayer:
+    """The network with each student replaced by the mean of those that are within a hundredth of it."""
     w, a = np.asarray(network.incoming), np.asarray(network.outgoing)
-    size = len(w)
-    features = np.concatenate([np.asarray(like.incoming), np.asarray(like.outgoing).reshape(size, -1)], axis=1)
+    features = np.concatenate([w, a.reshape(len(w), -1)], axis=1)
     distance = np.linalg.norm(features[:, None] - features[None, :], axis=-1)
     near = distance <= 0.01 * np.linalg.norm(features, axis=1)[:, None]
     share = near / near.sum(axis=1, keepdims=True)

@@ -85,8 +85,12 @@ class Case:
 
     @cached_property
     def noise_along(self) -> np.ndarray:
-        """The rounding of these slopes."""
-        return self.around.along(self.spectrum.vectors[:, self.spectrum.zero])
+        """The rounding of these slopes; measured with more effort where slopes here are above it."""
+        null = self.spectrum.vectors[:, self.spectrum.zero]
+        noise = self.around.along(null)
+        if np.any(np.abs(null.T @ self.around.gradient) > noise):
+            noise = np.maximum(noise, self.around.along_by_many(null))
+        return noise
 
 
 def study(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:

@@ -17,6 +17,7 @@ from understudy.points.verdict import Certificate as Certificate
 from understudy.points.verdict import Kind as Kind
 from understudy.points.verdict import bare
 from understudy.points.zero_loss import at_lower_bound
+from understudy.points.zero_neurons import judge_zero_neurons
 from understudy.tasks.rescaled import rescaled
 from understudy.tasks.task import Task
 from understudy.tasks.units import Units
@@ -77,9 +78,15 @@ def carried(certificate: Certificate, place: Callable[[Any], Any], origin: Any) 
 def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str | None) -> Certificate:
     """The verdict where pre-activations are zero: from slopes and from curvatures along the kinks; see `on_kinks`."""
     lengths = natural_lengths(task, vector)
-    found = examine_kinks(rescaled(task, Units(lengths, 1.0)), vector / lengths, tolerance)
+    zero = task.zero_neurons(vector)
+    left_out = None if zero is None else (zero.parameters, zero.hidden)
+    found = examine_kinks(rescaled(task, Units(lengths, 1.0)), vector / lengths, tolerance, left_out)
     kind: Kind = "unconverged" if found.kind == "not stationary" else found.kind
-    words, values = [found.words], found.eigenvalues
+    words, values, directions = [found.words], found.eigenvalues, np.zeros((0, len(vector)))
+    if zero is not None and kind != "unconverged":
+        settled = judge_zero_neurons(task, vector, zero, kind)
+        kind, directions = settled.kind, settled.directions
+        words.insert(0, settled.words)
     if kind in ("undecided", "unconverged"):
         around = Surroundings(task, vector)
         if at_lower_bound(around) is not None:
@@ -106,6 +113,7 @@ def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str |
         evidence=(*([diverging] if diverging else []), *words),
         eigenvalues=values,
         multiplicities=np.ones(len(values), int),
+        directions=directions,
     )
 
 

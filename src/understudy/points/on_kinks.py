@@ -76,17 +76,24 @@ def _second(task: Task, vector: Array, gates: Array) -> tuple[Array, Array]:
     return hessian, jax.jacfwd(lambda v: task.gated_hidden(v, gates))(vector)
 
 
-def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
-    """Slopes, forces and curvatures at a point where some z are zero, and the verdict that follows from them."""
+def examine_kinks(
+    task: Task, vector: np.ndarray, tolerance: float, left_out: tuple[np.ndarray, np.ndarray] | None = None
+) -> OnKinks:
+    """Slopes, forces and curvatures at a point where some z are zero, and the verdict that follows from them.
+
+    `left_out`: masks of parameters that are held, and of z that are zero with them (see `zero_neurons`).
+    """
     point = jnp.asarray(vector)
+    held, apart = left_out or (np.zeros(len(vector), bool), False)
     hidden = np.asarray(task.hidden_values(point))
-    pinned = np.abs(hidden) <= ON_KINK * max(float(np.abs(hidden).max(initial=0.0)), 1e-300)
+    pinned = (np.abs(hidden) <= ON_KINK * max(float(np.abs(hidden).max(initial=0.0)), 1e-300)) & ~np.asarray(apart)
     gates, gradient, force = _balance(task, point, np.where(pinned, 0.0, np.sign(hidden)), pinned)
     hessian, jacobian = (np.asarray(x) for x in _second(task, point, jnp.asarray(gates)))
     residual, size = float(np.linalg.norm(gradient)), float(np.abs(hessian).max(initial=0.0))
     rounding = 1e3 * np.finfo(float).eps * size * (1 + float(np.abs(vector).max(initial=0.0)))
     rows = jacobian[pinned]
-    _, singular, right = np.linalg.svd(rows, full_matrices=True)
+    fixed = np.concatenate([rows, np.eye(len(vector))[held]])
+    _, singular, right = np.linalg.svd(fixed, full_matrices=True)
     rank = int(np.sum(singular > 1e-10 * singular.max(initial=1e-300)))
     null = right[rank:].T
     values = np.linalg.eigvalsh(null.T @ ((hessian + hessian.T) / 2) @ null) if null.shape[1] else np.zeros(0)
@@ -112,7 +119,7 @@ def examine_kinks(task: Task, vector: np.ndarray, tolerance: float) -> OnKinks:
     elif margin < _INSIDE:
         kind, words = "undecided", f"{told}; a slope is at the end of its range (margin {margin:.1e}): undecided"
     elif np.any(values < -threshold):
-        full = rank == int(pinned.sum())
+        full = rank == len(fixed)
         kind = "strict saddle" if full else "undecided"
         words = f"{told}; along the kinks the least curvature is {values[0]:.3e}"
     elif int(np.sum(values <= threshold)) > flat:

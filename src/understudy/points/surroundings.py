@@ -134,6 +134,12 @@ class Surroundings:
         own = EPS * np.abs(directions.T @ self.gradient)
         return SPREAD * np.abs(self.gradients @ directions).max(axis=0) + own
 
+    def along_by_many(self, directions: np.ndarray) -> np.ndarray:
+        """`along`, from as many perturbations as one call takes: two can cancel along a direction by chance."""
+        here, moved = np.zeros((1, len(self.vector))), perturbations(self.vector, self.lengths, BATCH - 1)
+        gradients = self.slopes(np.concatenate([here, moved]))[1]
+        return SPREAD * np.abs((gradients[1:] - gradients[0]) @ directions).max(axis=0)
+
     def incoming_lengths(self, count: int) -> np.ndarray:
         """Natural lengths of the first incoming weight of each of `count` neurons."""
         neurons = self.task.neurons(self.vector)
@@ -196,10 +202,12 @@ def lengths_may_be_larger(
     return bool(small) and task.natural_lengths(vector) is None
 
 
-def perturbations(vector: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Two offsets of the size of rounding, in natural units."""
-    signs = np.sign(np.cos(np.arange(_PERTURBED * len(vector)).reshape(_PERTURBED, -1) * 2.3 + 0.7))
-    return signs * np.maximum(2 * np.spacing(np.abs(vector)) / lengths, EPS)
+def perturbations(vector: np.ndarray, lengths: np.ndarray, count: int = _PERTURBED) -> np.ndarray:
+    """Offsets of the size of rounding, in natural units: two, or `count` random ones of one to three roundings."""
+    size = np.maximum(2 * np.spacing(np.abs(vector)) / lengths, EPS)
+    if count > _PERTURBED:
+        return np.random.default_rng(0).integers(-3, 4, size=(count, len(vector))) / 2 * size
+    return np.sign(np.cos(np.arange(count * len(vector)).reshape(count, -1) * 2.3 + 0.7)) * size
 
 
 def power_of_two(size: float) -> float:

@@ -16,7 +16,8 @@ Kind = Literal["minimum", "strict saddle", "non-strict saddle", "undecided", "di
 class Certificate:
     """The verdict on a point, with the numbers behind it and the scales that were examined.
 
-    - `kind`: `"minimum"` (flat minima included), `"strict saddle"` (the Hessian has a negative eigenvalue),
+    - `kind`: `"minimum"` (flat minima included), `"strict saddle"` (the Hessian has a negative eigenvalue,
+      or on a kink the loss falls at second order),
       `"non-strict saddle"` (the loss falls, but only at third or higher order), `"undecided"` (critical, but double
       precision or the test does not decide the kind), `"diverging"` (the run goes to infinity), `"unconverged"` (no
       critical point is near).

@@ -52,6 +52,11 @@ class Enclosure:
         return 0 if self.form.fixed_outgoing is not None else self.form.outgoing.shape[1]
 
     @property
+    def inputs(self) -> int:
+        """Trained incoming parameters per neuron."""
+        return self.dim
+
+    @property
     def size(self) -> int:
         """Number of parameters in these coordinates."""
         return self.form.width * (self.dim + self.outputs)

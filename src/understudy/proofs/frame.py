@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from understudy.proofs.balls import Matrix, ball, flint, from_floats, matrix
+from understudy.proofs.balls import Ball, Matrix, ball, flint, from_floats, matrix
 
 Basis = Literal["coordinates", "gram-schmidt"]
 
@@ -65,6 +65,15 @@ def teacher_coordinates(teachers: np.ndarray, frame: Frame) -> Matrix:
     return matrix(
         k, frame.dim, (inside[j, c] if c < frame.rank else ball(0) for j in range(k) for c in range(frame.dim))
     )
+
+
+def teacher_means(teachers: np.ndarray, bias: np.ndarray | None, mean: np.ndarray | None) -> list[Ball]:
+    """The teachers' biases for inputs of mean zero: c* + v·mean."""
+    found = [ball(0) if bias is None else ball(float(b)) for b in (np.zeros(len(teachers)) if bias is None else bias)]
+    if mean is None:
+        return found
+    shifts = from_floats(teachers) * from_floats(mean[:, None])
+    return [c + s for c, s in zip(found, shifts.entries(), strict=True)]
 
 
 def _cholesky(gram: Matrix) -> Matrix:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.proofs.balls import Ball, Matrix, ball, column, from_floats, identity, largest, to_floats, within
+from understudy.proofs.biased_enclosure import BiasedEnclosure
 from understudy.proofs.enclosure import Enclosure, Evaluation
 from understudy.proofs.frame import Frame
 from understudy.proofs.symmetries import are_transversal, tangents
@@ -46,7 +47,7 @@ def augmented(hessian: Matrix, base: Matrix | None) -> Matrix:
     return hessian + bump * ball(float(2.0 ** np.round(np.log2(scale))) if scale > 0 else 1)
 
 
-def polish(enclosure: Enclosure, frame: Frame, start: np.ndarray, accuracy: float) -> list[Ball]:
+def polish(enclosure: Enclosure | BiasedEnclosure, frame: Frame, start: np.ndarray, accuracy: float) -> list[Ball]:
     """Newton's method in high precision with one approximate inverse, until steps are shorter than `accuracy`."""
     x = [ball(float(v)) for v in start]
     here = enclosure.evaluate(x)
@@ -93,7 +94,7 @@ def degenerate(jacobian: np.ndarray) -> str:
     return f"degenerate: the Hessian has {zeros} eigenvalues that vanish to rounding beyond those of its symmetries"
 
 
-def verify_zero(enclosure: Enclosure, frame: Frame, center: list[Ball], radius: float) -> Zero:
+def verify_zero(enclosure: Enclosure | BiasedEnclosure, frame: Frame, center: list[Ball], radius: float) -> Zero:
     """Prove one zero within `radius`, or within what the residual asks for if that is more."""
     here = enclosure.evaluate(center)
     inverse = from_floats(_inverse(to_floats(augmented(here.hessian, tangents(enclosure, frame, center)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from understudy.proofs.balls import Ball, ball
+from understudy.proofs.biased_kernels import BiasedErf, BiasedKernel, BiasedLines
 from understudy.proofs.kernels import Cosine, Erf, Kernel, PiecewiseLinear, Polynomials
 from understudy.proofs.quadrature import Quadrature, logistic_of
 from understudy.tasks.exact_form import ExactForm
@@ -36,6 +37,17 @@ def kernel_of(loss: str, first: str, second: str) -> Kernel:
     raise NoKernelError(
         f"no enclosure for {first} with {second}; there is one for erf, for two of relu, abs and linear, for two of "
         "quadratic and hermite:ρ, and for two of softplus, sigmoid and tanh"
+    )
+
+
+def biased_kernel_of(first: str, second: str) -> BiasedKernel:
+    """Expectations of two activations with biases, at the current precision."""
+    if first == second == "erf":
+        return BiasedErf()
+    if first in _SLOPE_AND_KINK and second in _SLOPE_AND_KINK:
+        return BiasedLines(_slope_and_kink(first), _slope_and_kink(second))
+    raise NoKernelError(
+        f"no enclosure with biases for {first} with {second}; there is one for erf, and for two of relu, abs and linear"
     )
 
 

@@ -51,6 +51,8 @@ def same(first: Proof, second: Proof) -> Relation:
     compared.
     """
     _check_same_teacher(first.form, second.form)
+    if first.form.biased:
+        return Relation(False, "Not proved: points of networks with biases are not compared.")
     for proof in (first, second):
         if proof.zeros or proof.shares or proof.frame.extra or proof.form.loss == "sphere":
             return Relation(False, "Not proved: points with continuous symmetries are not compared.")
@@ -72,7 +74,8 @@ def same(first: Proof, second: Proof) -> Relation:
 
 
 def _check_same_teacher(first: ExactForm, second: ExactForm) -> None:
-    for name in ("loss", "activation", "teacher_activation", "incoming", "outgoing", "repulsion", "with_constant"):
+    for name in ("loss", "activation", "teacher_activation", "incoming", "outgoing", "repulsion", "with_constant", "teacher_bias",
+                 "teacher_offset", "mean"):  # fmt: skip
         if not np.array_equal(getattr(first, name), getattr(second, name)):
             raise ValueError(f"Compare points of one problem: the two proofs differ in {name}.")
 

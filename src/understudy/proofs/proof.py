@@ -31,6 +31,7 @@ class Proof:
     - `kind`: `"strict minimum"`, `"minimum"` (with flat directions along shares of outgoing weights), `"strict saddle"`
       or `"strict maximum"`; `index`, `zeros`, `positives`: the Hessian's inertia, with every zero along a known flat
       set.
+    - `center`: a row (w, c, a) for each neuron, with its bias c if biases are trained, and then one for the offset.
     - `center`, `radius`, `error`: the box center ± radius holds exactly one critical point across the symmetries,
       within `error` of the center. These are decimals, each an exact number. `frame` says what the coordinates are;
       `units` are the units of incoming and of outgoing weights, 1 unless weights are far from it.
@@ -86,6 +87,8 @@ class Proof:
             "repulsion": form.repulsion,
             "with_constant": form.with_constant,
         }
+        if form.biased:
+            problem["biases"] = _biases(form)
         shares = None
         if self.shares is not None:
             shares = {"neuron": self.shares.neuron, "sign": self.shares.sign, "share": self.shares.share}
@@ -159,6 +162,23 @@ def from_document(document: dict[str, Any]) -> Proof | NoProof:
     return _from_content(document) if "center" in document else NoProof(document["reason"])
 
 
+_ARRAYS = {"fixed": "fixed_bias", "teacher": "teacher_bias", "teacher_offset": "teacher_offset", "mean": "mean"}
+"""Names in the file and in `ExactForm`."""
+
+
+def _biases(form: ExactForm) -> dict[str, Any]:
+    given = {name: getattr(form, own) for name, own in _ARRAYS.items()}
+    return {"trained": form.trains_bias, **{name: None if x is None else x.tolist() for name, x in given.items()}}
+
+
+def _read_biases(content: dict[str, Any] | None) -> dict[str, Any]:
+    if content is None:
+        return {}
+    arrays = {own: content[name] for name, own in _ARRAYS.items()}
+    found = {own: None if x is None else np.array(x, float) for own, x in arrays.items()}
+    return {"trains_bias": bool(content["trained"]), **found}
+
+
 def _from_content(content: dict[str, Any]) -> Proof:
     problem, frame, shares = content["problem"], content["frame"], content["shares"]
     fixed = problem["fixed_outgoing"]
@@ -172,6 +192,7 @@ def _from_content(content: dict[str, Any]) -> Proof:
         fixed_outgoing=None if fixed is None else np.array(fixed, float),
         repulsion=problem["repulsion"],
         with_constant=problem["with_constant"],
+        **_read_biases(problem.get("biases")),
     )
     return Proof(
         form=form,

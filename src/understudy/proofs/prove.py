@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from understudy.proofs.balls import Ball, Matrix, ball, decimal, matrix, precision
+from understudy.proofs.biased_enclosure import BiasedEnclosure
 from understudy.proofs.enclosure import Enclosure, Evaluation
-from understudy.proofs.frame import Frame, frame_of, teacher_coordinates
+from understudy.proofs.frame import Frame, frame_of, teacher_coordinates, teacher_means
 from understudy.proofs.inertia import Signs, signs_of
 from understudy.proofs.kernels import KinkError
 from understudy.proofs.krawczyk import NotProvedError, Zero, augmented, polish, verify_zero
@@ -58,31 +59,57 @@ def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoPr
         form = task.exact_form()
         incoming = np.asarray(network.incoming)
         outgoing = np.asarray(network.outgoing).reshape(form.width, -1)
+        bias, offset = _biases(form, network)
         with precision(BITS):
-            return _prove(form, incoming, outgoing, radius, lambda: float(task.loss(vector)))
+            given = Given(incoming, bias, outgoing, offset)
+            return _prove(form, given, radius, lambda: float(task.loss(vector)))
     except (NoExactFormError, NoKernelError, NotProvedError, KinkError, CostlyError) as error:
         return NoProof(str(error).rstrip("."))
 
 
-def _prove(
-    form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray, radius: float, loss: Callable[[], float]
-) -> Proof:
-    shares = find_shares(form, incoming, outgoing)
+class Given(NamedTuple):
+    """The weights of a point: `bias` (n, 1) or (n, 0), `offset` (m,) or (0,) where they are not trained."""
+
+    incoming: np.ndarray
+    bias: np.ndarray
+    outgoing: np.ndarray
+    offset: np.ndarray
+
+
+def _biases(form: ExactForm, network: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Trained biases, for inputs of mean zero, and the trained offset."""
+    if not form.trains_bias:
+        return np.zeros((form.width, 0)), np.zeros(0)
+    bias = np.asarray(network.bias)
+    if form.mean is not None:
+        bias = bias + np.asarray(network.incoming) @ form.mean
+    return bias[:, None], np.asarray(network.offset).reshape(-1)
+
+
+def _prove(form: ExactForm, given: Given, radius: float, loss: Callable[[], float]) -> Proof:
+    incoming, bias, outgoing, offset = given
+    shares = find_shares(form, np.concatenate([incoming, bias], axis=1), outgoing)
     if shares is not None and any(float(s) == 0 for s in shares.share):
         raise NotProvedError("degenerate: students with one incoming vector, of which one has no outgoing weight")
     single = form
     if shares is not None:
+        if form.fixed_bias is not None:
+            raise NotProvedError("students with one incoming vector and fixed biases are not merged")
+        first = [shares.neuron.index(c) for c in range(shares.width)]
+        bias = bias[first]
         incoming, outgoing = merge(shares, incoming, outgoing)
         single = replace(form, width=shares.width)
     frame, inside = frame_of(form.incoming, incoming)
     trained = form.fixed_outgoing is None
+    inside = np.concatenate([inside, bias], axis=1)
     units = (_unit(inside), _unit(outgoing) if trained else "1")
-    enclosure = Enclosure(single, teacher_coordinates(form.incoming, frame), units)
+    enclosure = _enclosure(single, frame, units)
     start = inside / float(units[0])
     if trained:
         start = np.concatenate([start, outgoing / float(units[1])], axis=1)
+    start = np.concatenate([start.ravel(), offset / float(units[1])])
     scale = float(np.abs(start).max())
-    polished = polish(enclosure, frame, start.ravel(), accuracy_of(form) * scale)
+    polished = polish(enclosure, frame, start, accuracy_of(form) * scale)
     texts = [decimal(x, DIGITS) for x in polished]
     center = [ball(t) for t in texts]
     zero = verify_zero(enclosure, frame, center, radius * scale)
@@ -95,7 +122,7 @@ def _prove(
             "problem"
         )
     lower, upper = outward(zero.loss, 1e-32 * energy)
-    step = frame.dim + enclosure.outputs
+    step = enclosure.inputs + enclosure.outputs
     return Proof(
         form=form,
         frame=frame,
@@ -109,8 +136,15 @@ def _prove(
         lower=lower,
         upper=upper,
         shares=shares,
-        distance=max(abs(float(x) - s) for x, s in zip(center, start.ravel(), strict=True)),
+        distance=max(abs(float(x) - s) for x, s in zip(center, start, strict=True)),
     )
+
+
+def _enclosure(form: ExactForm, frame: Frame, units: tuple[str, str]) -> Enclosure | BiasedEnclosure:
+    teachers = teacher_coordinates(form.incoming, frame)
+    if not form.biased:
+        return Enclosure(form, teachers, units)
+    return BiasedEnclosure(form, teachers, teacher_means(form.incoming, form.teacher_bias, form.mean), units)
 
 
 def _unit(weights: np.ndarray) -> str:
@@ -121,16 +155,21 @@ def _unit(weights: np.ndarray) -> str:
 
 
 def _inertia(
-    form: ExactForm, enclosure: Enclosure, frame: Frame, shares: Shares | None, center: list[Ball], zero: Zero
+    form: ExactForm,
+    enclosure: Enclosure | BiasedEnclosure,
+    frame: Frame,
+    shares: Shares | None,
+    center: list[Ball],
+    zero: Zero,
 ) -> tuple[Signs, int]:
     """Signs of all eigenvalues, and how many vanish: those along symmetries and along shares."""
     over, flat, hessian = zero.over, tangents(enclosure, frame, center), zero.jacobian
     box = [c + ball(0, zero.radius.abs_upper()) for c in center]
     if shares is not None:
         parity = parity_of(form.activation)
-        enclosure = Enclosure(form, enclosure.teachers, enclosure.units)
-        center, box = (spread(shares, x, frame.dim, parity) for x in (center, box))
-        over, along = enclosure.evaluate(box), flat_directions(shares, frame.dim, parity)
+        enclosure = replace(enclosure, form=form)
+        center, box = (spread(shares, x, enclosure.inputs, parity) for x in (center, box))
+        over, along = enclosure.evaluate(box), flat_directions(shares, enclosure.inputs, enclosure.size, parity)
         flat, moved = (_beside(tangents(enclosure, frame, x), along) for x in (center, box))
         if not are_transversal(moved, flat):
             raise NotProvedError("degenerate: symmetries and shares are not independent here")
@@ -148,7 +187,9 @@ def _inertia(
     return Signs(inside.negative + frame.outside * across.negative, positive), zeros
 
 
-def _outside(over: Evaluation, enclosure: Enclosure, frame: Frame, center: list[Ball], box: list[Ball]) -> Matrix:
+def _outside(
+    over: Evaluation, enclosure: Enclosure | BiasedEnclosure, frame: Frame, center: list[Ball], box: list[Ball]
+) -> Matrix:
     """The Hessian's block on a direction outside, whose zeros along rotations into it are turned positive."""
     if not frame.extra:
         return over.outside

@@ -92,21 +92,22 @@ def merge(shares: Shares, incoming: np.ndarray, outgoing: np.ndarray) -> tuple[n
 
 
 def spread(shares: Shares, x: list[Ball], dim: int, parity: int) -> list[Ball]:
-    """All students' parameters from those of the merged network."""
+    """All students' parameters, and the offset, from those of the merged network; `dim` counts biases, too."""
     result: list[Ball] = []
+    rest = x[shares.width * (dim + 1) :]
     for c, sign, share in zip(shares.neuron, shares.sign, shares.share, strict=True):
         row = x[c * (dim + 1) : (c + 1) * (dim + 1)]
         result += [sign * w for w in row[:dim]] + [row[dim] * ball(share) * (parity if sign < 0 else 1)]
-    return result
+    return result + rest
 
 
-def flat_directions(shares: Shares, dim: int, parity: int) -> Matrix:
-    """A column for each way to move outgoing weight from the first member of a group to another."""
+def flat_directions(shares: Shares, dim: int, size: int, parity: int) -> Matrix:
+    """Of `size` parameters, a column for each way to move outgoing weight from the first member of a group to another."""
     columns = []
     for i, c in enumerate(shares.neuron):
         j = shares.neuron.index(c)
         if i != j:
-            entries = [0] * (len(shares.neuron) * (dim + 1))
+            entries = [0] * size
             entries[i * (dim + 1) + dim] = parity if shares.sign[i] < 0 else 1
             entries[j * (dim + 1) + dim] = -1
             columns.append(entries)

@@ -23,6 +23,18 @@ def _setting(proof: Proof) -> str:
         factor = "" if form.repulsion in (0.0, 1.0) else f" with repulsion {form.repulsion!r}"
         return f"The {loss} loss{factor} of {form.width} {form.activation} students on the sphere for {where}:"
     weights = "all weights trained" if form.fixed_outgoing is None else "outgoing weights fixed"
+    if form.trains_bias:
+        weights = (
+            "all weights, biases and the offset trained"
+            if form.fixed_outgoing is None
+            else ("outgoing weights fixed, biases and the offset trained")
+        )
+    elif form.fixed_bias is not None:
+        weights += ", biases fixed"
+    if form.teacher_bias is not None:
+        where = where.replace(" in dimension", " with biases in dimension")
+    if form.mean is not None:
+        where += " and inputs with a mean"
     return f"The population loss of {_count(form.width, f'{form.activation} student')} ({weights}) for {where}:"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import least_squares, nnls
 
 from understudy.activations import Activation, PiecewiseLinear, activate
-from understudy.regularised.cone_oracle import ConeOracle
+from understudy.oracles.cone_oracle import ConeOracle
 from understudy.regularised.representation import RANK, activations_before, to_representations
 from understudy.tasks.regularised import Regularised
 

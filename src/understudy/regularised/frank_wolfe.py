@@ -28,10 +28,10 @@ from jaxtyping import Array
 from scipy.optimize import minimize
 
 from understudy.activations import activate
-from understudy.regularised.caps import branch_and_bound
-from understudy.regularised.cone_oracle import MOST_INPUTS, ConeOracle, Maximum
-from understudy.regularised.local_search import search
-from understudy.regularised.relaxation import Responses, relaxed_bound
+from understudy.oracles.caps import branch_and_bound
+from understudy.oracles.cone_oracle import MOST_INPUTS, ConeOracle, Maximum
+from understudy.oracles.local_search import search
+from understudy.oracles.relaxation import Responses, relaxed_bound
 from understudy.tasks.empirical import squared
 from understudy.tasks.regularised import Regularised, Weights
 

@@ -23,6 +23,11 @@ class ExactForm:
     - `activation`, `teacher_activation`: names.
     - `incoming` (k, d) and `outgoing` (k, m): the teacher's weights, m = 1 for a scalar output.
     - `width`: number n of students; `fixed_outgoing` (n, m): their outgoing weights if these are not trained.
+    - `trains_bias`: whether students σ(w_i·x + c_i) have trained biases, and the output a trained offset;
+      `fixed_bias` (n,): biases that are not trained.
+    - `teacher_bias` (k,), `teacher_offset` (m,): of the teacher, or None.
+    - `mean` (d,): of the inputs, x ~ N(mean, I), only with trained biases: with c_i + w_i·mean in place of c_i, inputs
+      have mean zero, and critical points and the signs of eigenvalues are the same.
     """
 
     loss: Literal["population", "sphere"]
@@ -34,6 +39,17 @@ class ExactForm:
     fixed_outgoing: np.ndarray | None = None
     repulsion: float = 1.0
     with_constant: bool = True
+    trains_bias: bool = False
+    fixed_bias: np.ndarray | None = None
+    teacher_bias: np.ndarray | None = None
+    teacher_offset: np.ndarray | None = None
+    mean: np.ndarray | None = None
+
+    @property
+    def biased(self) -> bool:
+        """Whether any neuron has a bias, or the output an offset."""
+        given = (self.fixed_bias, self.teacher_bias, self.teacher_offset, self.mean)
+        return self.trains_bias or any(x is not None for x in given)
 
 
 def name_of(activation: Activation) -> str:

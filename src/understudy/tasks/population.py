@@ -248,10 +248,16 @@ class Population(Task):
 
     def exact_form(self) -> ExactForm:
         if self.root is not None:
-            raise NoExactFormError("Proofs take isotropic inputs; this task has a covariance.")
-        if self.biased:
-            raise NoExactFormError("Proofs take networks without biases and inputs of mean zero; this task has others.")
-        b, fixed = np.asarray(self.teacher.outgoing), self.fixed_outgoing
+            raise NoExactFormError(
+                "Proofs take inputs with the covariance I; this task has another. Write the same problem with incoming "
+                "weights w Σ^½."
+            )
+        if self.mean is not None and not self.trains_bias:
+            raise NoExactFormError(
+                "Inputs with a mean are the same as biases w·mean, which proofs take where biases are trained; here "
+                "they are not."
+            )
+        b, fixed, teacher = np.asarray(self.teacher.outgoing), self.fixed_outgoing, self.teacher
         return ExactForm(
             loss="population",
             activation=name_of(self.activation),
@@ -260,6 +266,11 @@ class Population(Task):
             outgoing=b.reshape(len(b), -1),
             width=self.width,
             fixed_outgoing=None if fixed is None else np.asarray(fixed).reshape(self.width, -1),
+            trains_bias=self.trains_bias,
+            fixed_bias=None if self.fixed_bias is None else np.asarray(self.fixed_bias),
+            teacher_bias=None if teacher.bias is None else np.asarray(teacher.bias),
+            teacher_offset=None if teacher.offset is None else np.asarray(teacher.offset).reshape(-1),
+            mean=None if self.mean is None else np.asarray(self.mean),
         )
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------

@@ -25,8 +25,9 @@ from understudy.tasks.costs import Cost, squared
 from understudy.tasks.costs import cross_entropy as cross_entropy
 from understudy.tasks.imitation import Imitation
 from understudy.tasks.split_terms import SplitTerms
-from understudy.tasks.task import Task
+from understudy.tasks.task import ON_KINK, Task
 from understudy.tasks.units import Units, natural_size, natural_units
+from understudy.tasks.zero_neurons import ZeroNeurons
 
 Weights = tuple[Float[Array, "*batch _ _"], ...]
 
@@ -240,6 +241,39 @@ class Regularised(Task):
             masks[layer + 1][:, :width][:, gone] = True
             hidden.append(np.repeat(gone, self.samples))
         return np.concatenate([m.ravel() for m in masks]), np.concatenate(hidden)
+
+    def zero_neurons(self, vector: Float[Array, " P"] | np.ndarray) -> ZeroNeurons | None:
+        """Neurons of the last hidden layer whose weights are zero to rounding; only for kinked activations.
+
+        Other activations have derivatives there.
+        """
+        if not self.kinked:
+            return None
+        point = jnp.asarray(vector)
+        layers, weights = self.representations(point), [np.asarray(w) for w in self.unflatten(point)]
+        width = self.widths[-2]
+        sizes = np.maximum(np.linalg.norm(weights[-2], axis=1), np.linalg.norm(weights[-1][:, :width], axis=0))
+        gone = np.flatnonzero(sizes <= ON_KINK * max(float(np.abs(vector).max()), 1e-300))
+        if not len(gone):
+            return None
+        places = self.unflatten(jnp.arange(self.size, dtype=float))
+        before, after = (np.asarray(w).astype(int) for w in places[-2:])
+        parameters = np.zeros(self.size, bool)
+        parameters[before[gone].ravel()] = parameters[after[:, gone].ravel()] = True
+        hidden = [np.zeros(z.shape, bool) for z in layers[:-1]]
+        hidden[-1][gone] = True
+        below = self.entry if self.depth == 2 else self.activate(layers[-3])
+        return ZeroNeurons(
+            parameters=parameters,
+            hidden=np.concatenate([z.ravel() for z in hidden]),
+            inputs=np.asarray(below),
+            pulls=np.asarray(jax.grad(self.output_cost)(layers[-1])),
+            incoming=before[gone[0]],
+            outgoing=after[:, gone[0]],
+            penalty=self.penalty,
+            activation=self.activation,
+            convex=self.depth == 2,
+        )
 
     def smoothed_value(self, vector: Float[Array, " P"], width: float | Float[Array, ""]) -> Float[Array, ""]:
         """The loss with |z| replaced by √(z² + width²) in every hidden neuron."""

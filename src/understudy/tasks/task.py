@@ -25,6 +25,7 @@ from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries, of_students
 from understudy.tasks.units import Units, units_from_starts
+from understudy.tasks.zero_neurons import ZeroNeurons
 
 
 class Evaluation(NamedTuple):
@@ -232,6 +233,10 @@ class Task(eqx.Module):
     def dead(self, vector: Float[Array, " P"]) -> tuple[np.ndarray, np.ndarray]:
         """Masks over parameters (P,) and over the z (H,) of neurons that contribute nothing."""
         return np.zeros(self.size, bool), np.zeros(np.shape(self.hidden_values(vector)), bool)
+
+    def zero_neurons(self, vector: Float[Array, " P"] | np.ndarray) -> ZeroNeurons | None:
+        """Neurons without any weight on which only a penalty acts, or None if there are none or this is unknown."""
+        return None
 
     def kinks(self, parameters: Any) -> list[str]:
         """Reasons, in words, why the loss has no gradient or no Hessian at a point; empty if it has both."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from flint import arb, arb_mat, ctx
 
+from understudy.proofs.checker.biased_energy import Neuron, biased_teachers_energy, neurons_energy
 from understudy.proofs.checker.energy import Energy, energy, teachers_energy
 from understudy.proofs.checker.interactions import Refused
 from understudy.proofs.checker.jets import Ball
@@ -41,8 +42,11 @@ class _Checker:
         fixed = self.problem["fixed_outgoing"]
         self.trained = 0 if fixed is not None else len(self.problem["teacher_outgoing"][0])
         self.width = self.problem["width"] if self.shares is None else max(self.shares["neuron"]) + 1
+        self._read_biases(k, d)
+        self.step = self.dim + self.bias + self.trained
         center = content["center"]
-        if len(center) != self.width or any(len(row) != self.dim + self.trained for row in center):
+        lengths = [self.step] * self.width + ([self.offsets] if self.offsets else [])
+        if [len(row) for row in center] != lengths:
             raise Refused("the center's shape does not fit the problem")
         if self.problem["loss"] == "sphere" and fixed != [[1.0]] * self.width:
             raise Refused("on the sphere every outgoing weight is 1")
@@ -53,6 +57,34 @@ class _Checker:
         if not (self.unit > 0 and self.outgoing_unit > 0):
             raise Refused("units are positive numbers")
         self.radius, self.error = _exact(content["radius"]), _exact(content["error"])
+
+    def _read_biases(self, k: int, d: int) -> None:
+        """Whether biases are trained, and with them an offset; the teachers' biases for inputs of mean zero."""
+        given = self.problem.get("biases")
+        self.bias, self.offsets, self.fixed_bias = 0, 0, None
+        self.biased = given is not None
+        if given is None:
+            return
+        outputs = len(self.problem["teacher_outgoing"][0])
+        if not isinstance(given["trained"], bool) or (given["trained"] and given["fixed"] is not None):
+            raise Refused("biases are trained, fixed or absent")
+        if given["mean"] is not None and not given["trained"]:
+            raise Refused("inputs have a mean only where biases are trained")
+        lengths = {"fixed": self.problem["width"], "teacher": k, "teacher_offset": outputs, "mean": d}
+        if any(given[name] is not None and len(given[name]) != length for name, length in lengths.items()):
+            raise Refused("biases, offset or mean do not fit the problem")
+        if self.problem["loss"] != "population" or (given["fixed"] is not None and self.shares is not None):
+            raise Refused("no formula with biases for this problem")
+        if given["trained"]:
+            self.bias, self.offsets = 1, outputs
+        self.fixed_bias = given["fixed"]
+        self.target_offset = [arb(float(x)) for x in given["teacher_offset"] or [0.0] * outputs]
+        means = [arb(float(c)) for c in given["teacher"] or [0.0] * k]
+        for j, row in enumerate(self.problem["teacher_incoming"] if given["mean"] is not None else []):
+            means[j] += _dots([arb(float(x)) for x in row], [arb(float(x)) for x in given["mean"]])
+        weights = [[-arb(float(b)) for b in row] for row in self.problem["teacher_outgoing"]]
+        name = self.problem["teacher_activation"]
+        self.teacher_neurons = [Neuron(name, *rest) for rest in zip(self.teachers, means, weights, strict=True)]
 
     def run(self) -> None:
         if not (self.radius > self.error and self.error >= 0):
@@ -73,20 +105,41 @@ class _Checker:
 
     def _energy(self, x: list[Ball]) -> Energy:
         """At numbers in the file's units, with derivatives by them. The further coordinate has the others' unit."""
-        step = self.dim + self.trained
-        rows = [x[i : i + step] for i in range(0, len(x), step)]
+        rows = [x[i : i + self.step] for i in range(0, len(x) - self.offsets, self.step)]
         students = [[*(w * self.unit for w in row[: self.dim]), *[arb(0)] * (self.wide - self.dim)] for row in rows]
         fixed = self.problem["fixed_outgoing"]
-        weights = [[a * self.outgoing_unit for a in row[self.dim :]] for row in rows]
+        weights = [[a * self.outgoing_unit for a in row[self.dim + self.bias :]] for row in rows]
         if fixed is not None:
             weights = [[arb(a) for a in row] for row in fixed]
-        found = energy(self.problem, self.teachers, [_column(s) for s in students], weights)
-        units = ([self.unit] * self.wide + [self.outgoing_unit] * self.trained) * len(rows)
+        columns = [_column(s) for s in students]
+        if self.biased:
+            found = self._biased_energy(x, rows, columns, weights)
+        else:
+            found = energy(self.problem, self.teachers, columns, weights)
+        units = ([self.unit] * (self.wide + self.bias) + [self.outgoing_unit] * self.trained) * len(rows)
+        units += [self.outgoing_unit] * self.offsets
         gradient = [g * u for g, u in zip(found.gradient, units, strict=True)]
         hessian = [
             [h * u * v for h, v in zip(row, units, strict=True)] for row, u in zip(found.hessian, units, strict=True)
         ]
         return Energy(found.loss, gradient, hessian)
+
+    def _biased_energy(
+        self, x: list[Ball], rows: list[list[Ball]], columns: list[Any], weights: list[list[Ball]]
+    ) -> Energy:
+        step = self.wide + self.bias + self.trained
+        size = len(rows) * step + self.offsets
+        students = []
+        for i, (row, column, a) in enumerate(zip(rows, columns, weights, strict=True)):
+            fixed = arb(0) if self.fixed_bias is None else arb(float(self.fixed_bias[i]))
+            mean = row[self.dim] * self.unit if self.bias else fixed
+            out = i * step + self.wide + self.bias if self.trained else None
+            students.append(Neuron(self.problem["activation"], column, mean, a, i * step, out))
+        given = [c * self.outgoing_unit for c in x[len(x) - self.offsets :]] if self.offsets else []
+        count = len(self.target_offset)
+        weight = [c - t for c, t in zip(given or [arb(0)] * count, self.target_offset, strict=True)]
+        offset = Neuron(None, _column([arb(0)] * self.wide), arb(0), weight, None, size - count if given else None)
+        return neurons_energy(students, self.teacher_neurons, offset, size, self.wide + self.bias)
 
     def _zero(self) -> Ball:
         """One zero of ∇L across the symmetries in the box, within the error; returns its loss."""
@@ -103,7 +156,8 @@ class _Checker:
 
     def _loss_near(self, here: Energy) -> Ball:
         """The loss within the error of the center: the mean value theorem twice, with the Hessian of the whole box."""
-        e, total = self.error, here.loss + teachers_energy(self.problem, self.teachers)
+        constant = biased_teachers_energy(self.teacher_neurons) if self.biased else None
+        e, total = self.error, here.loss + (constant or teachers_energy(self.problem, self.teachers))
         for i, row in enumerate(self.over.hessian):
             slope = here.gradient[i] + sum((h * arb(0, e.abs_upper()) for h in row), arb(0))
             total += slope * arb(0, e.abs_upper())
@@ -111,14 +165,14 @@ class _Checker:
 
     def _symmetries(self, x: list[Ball]) -> list[list[Ball]]:
         """Directions of rescalings and of rotations beyond the teachers' span."""
-        step, sphere = self.dim + self.trained, self.problem["loss"] == "sphere"
-        degree, found = RESCALED.get(self.problem["activation"]), []
-        students = len(x) // step
+        step, sphere = self.step, self.problem["loss"] == "sphere"
+        degree, found = RESCALED.get(self.problem["activation"]) if self.fixed_bias is None else None, []
+        students = (len(x) - self.offsets) // step
         if sphere or (self.trained and degree is not None):
             for i in range(students):
                 t = [arb(0)] * len(x)
                 for c in range(step):
-                    t[i * step + c] = x[i * step + c] * (1 if c < self.dim else -int(degree or 0))
+                    t[i * step + c] = x[i * step + c] * (1 if c < self.dim + self.bias else -int(degree or 0))
                 found.append(t)
         for b in range(self.rank, self.dim):
             for a in range(self.rank, b):
@@ -153,28 +207,27 @@ class _Checker:
 
     def _beyond(self, x: list[Ball]) -> list[list[Ball]]:
         """Each coordinate beyond the teachers' span, of all students: a rotation out of the frame moves along it."""
-        step = self.dim + self.trained
-        return [x[c::step] for c in range(self.rank, self.dim)]
+        return [x[c : len(x) - self.offsets : self.step] for c in range(self.rank, self.dim)]
 
     def _spread(self, x: list[Ball]) -> list[Ball]:
         """The parameters of all students from those of the merged ones."""
         self._check_shares()
-        step, result = self.dim + 1, []
+        step, result = self.step, []
         for neuron, sign, share in zip(*(self.shares[key] for key in ("neuron", "sign", "share")), strict=True):
             row = x[neuron * step : (neuron + 1) * step]
             parity = self._parity() if sign < 0 else 1
             result += [sign * w for w in row[:-1]] + [row[-1] * _exact(share) * parity]
-        return result
+        return result + x[self.width * step :]
 
     def _flat(self) -> list[list[Ball]]:
-        step, found, neurons = self.dim + 1, [], self.shares["neuron"]
+        step, found, neurons = self.step, [], self.shares["neuron"]
         for i, neuron in enumerate(neurons):
             first = neurons.index(neuron)
             if first < i:
-                t = [arb(0)] * (len(neurons) * step)
+                t = [arb(0)] * (len(neurons) * step + self.offsets)
                 for member, direction in ((i, 1), (first, -1)):
                     flipped = self.shares["sign"][member] < 0
-                    t[member * step + self.dim] = arb(direction * (self._parity() if flipped else 1))
+                    t[member * step + step - 1] = arb(direction * (self._parity() if flipped else 1))
                 found.append(t)
         return found
 
@@ -196,14 +249,14 @@ class _Checker:
 
     def _keep(self, row: list[Ball]) -> list[Ball]:
         """Without the further coordinate of each student."""
-        step = self.wide + self.trained
-        return [x for i, x in enumerate(row) if i % step < self.dim or i % step >= self.wide]
+        step, end = self.wide + self.bias + self.trained, len(row) - self.offsets
+        return [x for i, x in enumerate(row) if i >= end or i % step < self.dim or i % step >= self.wide]
 
     def _inside(self, here: Energy) -> Any:
         return arb_mat(self._keep([self._keep(row) for row in here.hessian]))
 
     def _across(self, here: Energy) -> Any:
-        at = range(self.dim, len(here.gradient), self.wide + self.trained)
+        at = range(self.dim, len(here.gradient) - self.offsets, self.wide + self.bias + self.trained)
         return arb_mat([[here.hessian[i][j] for j in at] for i in at])
 
 

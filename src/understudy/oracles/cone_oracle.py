@@ -8,11 +8,14 @@ with B (c × N) fixed. On the closed cell of a sign pattern of z the objective i
 the cell lies in the relative interior of one of its faces {z_i = 0 for i ∈ I}. The face spans a subspace, in which the
 only local maxima of the Rayleigh quotient are the leading eigenvectors. So the maximum is the largest leading
 eigenvalue over all sign vectors in {-, 0, +}^N whose leading eigenvector has these signs: 3^N small eigenproblems, N ≤
-9 or so. A leading eigenspace of more than one dimension is counted without checking signs, so the value stays an upper
+9 or so. Where the inputs span only r dimensions, every cell is a cone that its extreme rays generate, and on a ray r - 1
+independent inputs vanish. So the sign vectors are those of rays, with some of the zeros turned to + or -: about
+2 (N choose r - 1) 3^(r-1) of them. A leading eigenspace of more than one dimension is counted without checking signs, so the value stays an upper
 bound.
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +24,14 @@ from understudy.activations import Activation, PiecewiseLinear
 
 MOST_INPUTS = 9
 """3⁹ = 19 683 eigenproblems of at most 9 × 9: a third of a second per call."""
+
+MOST_SIGNS = 60_000
+"""The same for more inputs, which span few dimensions: about a second."""
+
+
+def sign_vectors(count: int, rank: int) -> int:
+    """About how many sign vectors `count` inputs in `rank` dimensions have."""
+    return 2 * math.comb(count, max(rank - 1, 0)) * 3 ** max(rank - 1, 0)
 
 
 @dataclass(frozen=True)
@@ -43,18 +54,44 @@ class ConeOracle:
             )
         basis = np.asarray(basis, float)
         count = basis.shape[1]
-        if count > MOST_INPUTS:
-            raise ValueError(
-                f"The exact oracle enumerates 3^N sign vectors, N ≤ {MOST_INPUTS}; received N = {count} inputs. Take "
-                "fewer inputs. minimise_globally has other oracles: oracle='caps' or 'relaxation' for bounds, 'local' "
-                "for a search that certifies nothing."
-            )
         # Work in the column space of B, because directions orthogonal to all inputs do not matter.
         left, singular, _ = np.linalg.svd(basis, full_matrices=False)
         self._frame = left[:, singular > 1e-13 * max(singular.max(initial=0.0), 1e-300)]
         self._inner = self._frame.T @ basis
+        if count > MOST_INPUTS and sign_vectors(count, len(self._inner)) > MOST_SIGNS:
+            raise ValueError(
+                f"The exact oracle enumerates sign vectors of N ≤ {MOST_INPUTS} inputs, or of more that span few "
+                f"dimensions; received N = {count} inputs in {len(self._inner)} dimensions. Take fewer inputs. minimise_globally has other oracles: oracle='caps' or 'relaxation' for bounds, 'local' "
+                "for "
+                "a search that certifies nothing."
+            )
         self._slopes = (activation.slope - activation.kink, activation.slope + activation.kink)
-        self._faces = list(self._find_faces())
+        self._faces = list(self._find_faces() if count <= MOST_INPUTS else self._faces_at_rays())
+
+    def _faces_at_rays(self):  # type: ignore[no-untyped-def]
+        """The same as `_find_faces`, from the rays."""
+        size, count = self._inner.shape
+        scale = np.abs(self._inner).max()
+        found: dict[bytes, set[bytes]] = {}
+        for chosen in itertools.combinations(range(count), size - 1):
+            _, singular, right = np.linalg.svd(self._inner[:, chosen].T, full_matrices=True)
+            if len(singular) and singular[-1] <= 1e-12 * scale:
+                continue  # these inputs do not determine a ray; others that do contain it
+            z = right[-1] @ self._inner
+            zero = np.flatnonzero(np.abs(z) <= 1e-12 * scale)
+            for turned in itertools.product([-1, 0, 1], repeat=len(zero)):
+                for side in (1, -1):
+                    signs = (side * np.sign(z)).astype(np.int8)
+                    signs[zero] = turned
+                    found.setdefault((signs == 0).tobytes(), set()).add(signs.tobytes())
+        for zeros, patterns in found.items():
+            on = np.frombuffer(zeros, bool)
+            space = np.eye(size)
+            if on.any():
+                _, singular, right = np.linalg.svd(self._inner[:, on].T, full_matrices=True)
+                space = right[int(np.sum(singular > 1e-12 * max(singular.max(initial=0.0), 1e-300))) :].T
+            if space.shape[1]:
+                yield space, np.stack([np.frombuffer(pattern, np.int8) for pattern in patterns]).astype(float)
 
     def _find_faces(self):  # type: ignore[no-untyped-def]
         """(orthonormal basis of the face's subspace, signs of the inputs: 0 on the face) for every subset of zeros."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.regularised.relaxation import MARGIN, Responses
+from understudy.oracles.relaxation import MARGIN, Responses
 
 SHARES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4])
 """The ω that are tried."""

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from understudy.regularised.relaxation import Responses
+from understudy.oracles.relaxation import Responses
 
 
 def search(responses: Responses, duals: np.ndarray, *, starts: int = 20, seed: int = 0) -> tuple[float, np.ndarray]:

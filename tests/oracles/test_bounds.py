@@ -1,0 +1,55 @@
+"""Bounds of the oracle for any number of inputs: never below the exact maximum, and tight where they should be."""
+
+import numpy as np
+import pytest
+
+from understudy import activations
+from understudy.oracles import largest_response
+from understudy.oracles.caps import branch_and_bound
+from understudy.oracles.cone_oracle import ConeOracle
+from understudy.oracles.local_search import search
+from understudy.oracles.relaxation import Responses, relaxed_bound
+
+
+@pytest.mark.parametrize("activation", ["relu", "abs", "linear"])
+@pytest.mark.parametrize(("dim", "outputs"), [(2, 1), (3, 2)])
+def test_bounds_hold_against_enumeration(activation, dim, outputs):
+    draw = np.random.default_rng(10 * dim + outputs)
+    basis, duals = draw.normal(size=(dim, 6)), draw.normal(size=(outputs, 6))
+    kind = activations.get(activation)
+    exact = ConeOracle(basis, kind).maximise(np.zeros((6, 6)), duals.T @ duals)
+    responses = Responses.of(basis, kind)
+    found, direction = search(responses, duals)
+    assert 0.99 * exact.value <= found <= exact.upper * (1 + 1e-12)  # a search at kinks: it promises a lower bound only
+    assert float(responses.values(duals, (direction @ responses.frame)[None])[0]) == pytest.approx(found)
+    assert relaxed_bound(responses, duals) >= exact.value
+    upper, _ = branch_and_bound(responses, duals, found, tolerance=1e-3)
+    assert exact.value * (1 - 1e-12) <= upper <= exact.value * (1 + 2e-3)
+    few, count = branch_and_bound(responses, duals, 0.0, most=8)  # stopped early: still a bound
+    assert few >= exact.value * (1 - 1e-12)
+    assert count <= 10
+
+
+@pytest.mark.parametrize("count", [6, 14])
+def test_the_largest_response_is_bounded_and_reached(count):
+    draw = np.random.default_rng(count)
+    basis, duals = draw.normal(size=(3, count)), draw.normal(size=(2, count))
+    relu = activations.get("relu")
+    found = largest_response(basis, relu, duals, enough=np.inf, tolerance=1e-3)
+    z = np.maximum(found.direction @ basis, 0.0)
+    assert np.linalg.norm(found.direction) == pytest.approx(1)
+    assert float(np.sum((duals @ z) ** 2)) == pytest.approx(found.value)
+    assert found.value <= found.upper <= found.value * 1.01
+
+
+def test_sign_vectors_from_rays_are_as_good_as_all():
+    """Eight inputs in three dimensions, two of them parallel and one zero: all 3^8 patterns, and those at rays."""
+    draw = np.random.default_rng(3)
+    basis, duals = draw.normal(size=(3, 8)), draw.normal(size=(2, 8))
+    basis[:, 1], basis[:, 2] = -2 * basis[:, 0], 0.0
+    oracle, none = ConeOracle(basis, activations.get("relu")), np.zeros((8, 8))
+    exact = oracle.maximise(none, duals.T @ duals)
+    oracle._faces = list(oracle._faces_at_rays())
+    found = oracle.maximise(none, duals.T @ duals)
+    assert found.value == pytest.approx(exact.value, rel=1e-12)
+    assert found.upper == pytest.approx(exact.upper, rel=1e-12)
