@@ -61,9 +61,9 @@ class ConeOracle:
         if count > MOST_INPUTS and sign_vectors(count, len(self._inner)) > MOST_SIGNS:
             raise ValueError(
                 f"The exact oracle enumerates sign vectors of N ≤ {MOST_INPUTS} inputs, or of more that span few "
-                f"dimensions; received N = {count} inputs in {len(self._inner)} dimensions. Take fewer inputs. minimise_globally has other oracles: oracle='caps' or 'relaxation' for bounds, 'local' "
-                "for "
-                "a search that certifies nothing."
+                f"dimensions; received N = {count} inputs in {len(self._inner)} dimensions. Take fewer inputs. "
+                "minimise_globally has other oracles: oracle='caps' or 'relaxation' for bounds, 'local' for a search "
+                "that certifies nothing."
             )
         self._slopes = (activation.slope - activation.kink, activation.slope + activation.kink)
         self._faces = list(self._find_faces() if count <= MOST_INPUTS else self._faces_at_rays())
