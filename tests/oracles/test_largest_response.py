@@ -53,3 +53,9 @@ def test_sign_vectors_from_rays_are_as_good_as_all():
     found = oracle.maximise(none, duals.T @ duals)
     assert found.value == pytest.approx(exact.value, rel=1e-12)
     assert found.upper == pytest.approx(exact.upper, rel=1e-12)
+
+
+def test_many_parallel_inputs_are_one_line():
+    found = largest_response(np.ones((2, 30)), activations.get("relu"), np.ones((1, 30)), enough=1e9, tolerance=1e-6)
+    assert found.value == pytest.approx(30**2 * 2)  # w = (1, 1)/√2 sees √2 thirty times
+    assert found.upper == pytest.approx(found.value)

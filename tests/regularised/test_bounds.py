@@ -39,5 +39,7 @@ def test_unknown_oracles_are_refused():
     task = us.Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1)
     with pytest.raises((ValueError, TypeError), match="oracle"):  # the type checker of the tests comes first
         minimise_globally(task, oracle="delphi")
+    x = np.random.default_rng(0).normal(size=(40, 6))
+    spread = us.Regularised(x, x[:, :1], (2,), penalty=0.1)
     with pytest.raises(ValueError, match="other oracles"):
-        minimise_globally(us.Regularised(np.ones((12, 1)), np.ones((12, 1)), (2,), penalty=0.1), oracle="exact")
+        minimise_globally(spread, oracle="exact")

@@ -69,21 +69,24 @@ class ConeOracle:
         self._faces = list(self._find_faces() if count <= MOST_INPUTS else self._faces_at_rays())
 
     def _faces_at_rays(self):  # type: ignore[no-untyped-def]
-        """The same as `_find_faces`, from the rays."""
-        size, count = self._inner.shape
-        scale = np.abs(self._inner).max()
+        """The same as `_find_faces`, from the rays. Parallel inputs count as one, and zero inputs as none."""
+        size = len(self._inner)
+        lines, members = self._lines()
         found: dict[bytes, set[bytes]] = {}
-        for chosen in itertools.combinations(range(count), size - 1):
-            _, singular, right = np.linalg.svd(self._inner[:, chosen].T, full_matrices=True)
-            if len(singular) and singular[-1] <= 1e-12 * scale:
+        for chosen in itertools.combinations(range(lines.shape[1]), size - 1):
+            _, singular, right = np.linalg.svd(lines[:, chosen].T, full_matrices=True)
+            if len(singular) and singular[-1] <= 1e-12:
                 continue  # these inputs do not determine a ray; others that do contain it
-            z = right[-1] @ self._inner
-            zero = np.flatnonzero(np.abs(z) <= 1e-12 * scale)
+            z = right[-1] @ lines
+            zero = np.flatnonzero(np.abs(z) <= 1e-12)
+            if len(zero) > MOST_INPUTS:
+                raise ValueError(f"{len(zero)} inputs lie in one plane: too many sign vectors for the exact oracle.")
             for turned in itertools.product([-1, 0, 1], repeat=len(zero)):
-                for side in (1, -1):
-                    signs = (side * np.sign(z)).astype(np.int8)
-                    signs[zero] = turned
-                    found.setdefault((signs == 0).tobytes(), set()).add(signs.tobytes())
+                signs = np.sign(z)
+                signs[zero] = turned
+                for side in (signs @ members, -signs @ members):
+                    pattern = side.astype(np.int8)
+                    found.setdefault((pattern == 0).tobytes(), set()).add(pattern.tobytes())
         for zeros, patterns in found.items():
             on = np.frombuffer(zeros, bool)
             space = np.eye(size)
@@ -92,6 +95,24 @@ class ConeOracle:
                 space = right[int(np.sum(singular > 1e-12 * max(singular.max(initial=0.0), 1e-300))) :].T
             if space.shape[1]:
                 yield space, np.stack([np.frombuffer(pattern, np.int8) for pattern in patterns]).astype(float)
+
+    def _lines(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unit vectors (r × M) of the lines of the inputs, and the sign of each input (M × N) along its line."""
+        lengths = np.linalg.norm(self._inner, axis=0)
+        units = self._inner / np.where(lengths > 0, lengths, 1.0)
+        kept: list[int] = []
+        members: list[np.ndarray] = []
+        for i in np.flatnonzero(lengths > 1e-13 * lengths.max()):
+            cosines = units[:, i] @ units[:, kept]
+            near = np.flatnonzero(np.abs(np.abs(cosines) - 1) <= 1e-14)
+            row = np.zeros(len(lengths))
+            if len(near):
+                members[int(near[0])][i] = np.sign(cosines[near[0]])
+                continue
+            row[i] = 1.0
+            kept.append(int(i))
+            members.append(row)
+        return units[:, kept], np.stack(members)
 
     def _find_faces(self):  # type: ignore[no-untyped-def]
         """(orthonormal basis of the face's subspace, signs of the inputs: 0 on the face) for every subset of zeros."""

@@ -115,10 +115,10 @@ def _prove(form: ExactForm, given: Given, radius: float, loss: Callable[[], floa
     zero = verify_zero(enclosure, frame, center, radius * scale)
     inertia, zeros = _inertia(form, enclosure, frame, shares, center, zero)
     energy = float((abs(zero.loss) + abs(enclosure.constant)).abs_upper())
-    given = loss()
-    if not abs(float(zero.loss) - given) <= DIFFERENCE * energy:
+    measured = loss()
+    if not abs(float(zero.loss) - measured) <= DIFFERENCE * energy:
         raise NotProvedError(
-            f"the task's loss is {given:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same "
+            f"the task's loss is {measured:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same "
             "problem"
         )
     lower, upper = outward(zero.loss, 1e-32 * energy)

@@ -166,8 +166,8 @@ def biased_mean(name: str, p: Matrix, m: Ball) -> Interaction:
         return Interaction(slope * m, arb_mat(n + 1, 1, [*[0] * n, slope]), nothing, zero, zero, zero)
     sign, first, _, size = _absolute(q, m)
     gradient = arb_mat(n + 1, 1, [*(x * kink * first for x in p.entries()), slope + kink * sign])
-    mean = [-m * x / q for x in p.entries()]
-    rows = [[a * b - x * y / q for b, y in zip(mean, p.entries(), strict=True)] + [a]
-            for a, x in zip(mean, p.entries(), strict=True)]  # fmt: skip
-    block = (arb_mat([*rows, [*mean, 1]]) + _unit(n)) * (kink * first)
+    there, own = [-m * x / q for x in p.entries()], list(p.entries())
+    rows = [[a * b - x * y / q for b, y in zip(there, own, strict=True)] + [a]
+            for a, x in zip(there, own, strict=True)]  # fmt: skip
+    block = (arb_mat([*rows, [*there, 1]]) + _unit(n)) * (kink * first)
     return Interaction(slope * m + kink * size, gradient, nothing, block, zero, zero)
