@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,16 @@ Parity = Literal["odd", "even"] | None
 Derivatives = tuple[Float[Array, "*shape"], ...]
 
 INFINITELY_SMOOTH = math.inf
+
+
+class Mirror(NamedTuple):
+    """σ(-x) = sign·σ(x) + slope·x + constant, sign ±1: derivatives from the second on are odd or even."""
+
+    sign: float
+    slope: float = 0.0
+    constant: float = 0.0
+
+
 HIGHEST_ORDER = 4
 """Derivatives are given up to this order: the Hessian of a population loss needs four."""
 
@@ -54,6 +64,11 @@ class Activation:
     smoothness: float = INFINITELY_SMOOTH
     steepness: float = 1.0
     growth: int = 0
+
+    @property
+    def mirror(self) -> Mirror | None:
+        """What σ(-x) is in terms of σ(x), or None; with a parity and for activations such as softplus."""
+        return {"odd": Mirror(-1.0), "even": Mirror(1.0)}.get(self.parity or "")
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
         """(σ(x), σ'(x), …) up to `order` ≤ 4."""
@@ -136,11 +151,17 @@ class Polynomial(Activation):
 class Smooth(Activation):
     """Any smooth function, with `formula(x)` giving the value and four derivatives.
 
-    `own` marks a user's function: quadrature checks whether it resolves this function.
+    `own` marks a user's function: quadrature checks whether it resolves this function. `reflection` is a `mirror` of a
+    function without parity.
     """
 
     formula: Callable[[Array], Derivatives] = field(kw_only=True)
     own: bool = field(default=False, kw_only=True)
+    reflection: Mirror | None = field(default=None, kw_only=True)
+
+    @property
+    def mirror(self) -> Mirror | None:
+        return super().mirror if self.reflection is None else self.reflection
 
     def derivatives(self, x: Float[Array, "*shape"], order: int = HIGHEST_ORDER) -> Derivatives:
         """The result of `formula` up to `order`."""
@@ -244,11 +265,13 @@ def _gelu_derivatives(x: Array) -> Derivatives:
 
 def _softplus(beta: float) -> Activation:
     formula = _Rescaled(_softplus_derivatives, beta, 1 / beta)
-    return Smooth(_named("softplus", beta), steepness=beta / 2, growth=1, formula=formula)
+    mirror = Mirror(1.0, slope=-1.0)
+    return Smooth(_named("softplus", beta), steepness=beta / 2, growth=1, formula=formula, reflection=mirror)
 
 
 def _sigmoid(beta: float) -> Activation:
-    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=_Rescaled(_logistic_derivatives, beta, 1.0))
+    formula = _Rescaled(_logistic_derivatives, beta, 1.0)
+    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=formula, reflection=Mirror(-1.0, constant=1.0))
 
 
 def _tanh(beta: float) -> Activation:
@@ -279,7 +302,7 @@ _FIXED: dict[str, Activation] = {
     "abs": PiecewiseLinear("abs", kink=1.0),
     "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
-    "gelu": Smooth("gelu", growth=1, formula=_gelu_derivatives),
+    "gelu": Smooth("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "softplus": (_softplus, 1.0),

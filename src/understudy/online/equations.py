@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from understudy.activations import Activation, PiecewiseLinear
+from understudy.activations import Activation
 from understudy.gaussian import Covariance, Partials, has_closed_form, mehler, pair_partials, self_partials
 from understudy.gaussian.fourfold import gradient_moments
 from understudy.gaussian.quadrature import nodes_needed
@@ -62,14 +62,8 @@ def resolution_for(problem: OrderProblem, vector: np.ndarray, nodes: int) -> Res
 
 
 def _partials(first: Activation, second: Activation, scale: float, q11: Array, q12: Array, q22: Array) -> Partials:
-    kinked = isinstance(first, PiecewiseLinear) or isinstance(second, PiecewiseLinear)
-    if not kinked and not has_closed_form(first, second) and scale <= mehler.LARGEST_SCALE:
-        r1, r2 = jnp.sqrt(jnp.maximum(q11[:, 0], 0.0)), jnp.sqrt(jnp.maximum(q22[0, :], 0.0))
-        length = r1[:, None] * r2[None, :]
-        correlation = q12 / jnp.where(length > 0, length, 1.0)
-        return mehler.partials(
-            mehler.coefficients(first, r1, scale), mehler.coefficients(second, r2, scale), correlation
-        )
+    if mehler.serves(first, second, scale):
+        return mehler.pair_partials(first, second, scale, jnp.maximum(q11[:, 0], 0.0), q12, jnp.maximum(q22[0], 0.0))
     covariance = Covariance(q11, q12, q22, jnp.maximum(q11 * q22 - q12**2, 0.0))
     return pair_partials(first, second, covariance, nodes_needed(scale))
 

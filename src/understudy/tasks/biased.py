@@ -18,11 +18,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.gaussian import BiasedSelfPartials, biased_self_partials, single_expectations
-from understudy.gaussian.quadrature import nodes_needed
+from understudy.gaussian import BiasedSelfPartials, mehler
 from understudy.networks import Teacher
 from understudy.tasks.assembly import assemble, zero_diagonal
-from understudy.tasks.biased_pairs import BiasedPairs, Shifted, cross_blocks, own_blocks, pair_up, pulls, slopes
+from understudy.tasks.biased_pairs import (
+    BiasedPairs,
+    Shifted,
+    alone,
+    cross_blocks,
+    own_blocks,
+    pair_up,
+    pulls,
+    slopes,
+)
 from understudy.tasks.task import Evaluation
 
 if TYPE_CHECKING:
@@ -88,29 +96,26 @@ def shifted(task: "Population | Inputs", incoming: Float[Array, "n d"], bias: Fl
 @eqx.filter_jit
 def teacher_moments(inputs: Inputs, teacher: Teacher, resolution: float) -> tuple[Float[Array, ""], Float[Array, " m"]]:
     """E‖f*‖² and E[f*], both without the teacher's offset."""
-    v, nodes = shifted(inputs, teacher.incoming, teacher.bias), nodes_needed(resolution)
+    v = shifted(inputs, teacher.incoming, teacher.bias)
     b = teacher.outgoing.reshape(teacher.width, -1)
     values = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
-    squares = jnp.sum(v.vectors**2, axis=1)
-    own = biased_self_partials(teacher.activation, squares, v.means, nodes).value
-    mean = single_expectations(teacher.activation, squares, v.means, nodes)[0]
+    own, single = alone(teacher.activation, v, resolution)
     weights = b @ b.T
-    return jnp.sum(zero_diagonal(weights) * values) + jnp.diagonal(weights) @ own, mean @ b
+    return jnp.sum(zero_diagonal(weights) * values) + jnp.diagonal(weights) @ own.value, single[0] @ b
 
 
 def _terms(task: "Population", vector: Array) -> _Terms:
     w, bias, a, offset = task.parts(vector)
     a, b = a.reshape(task.width, -1), task.teacher.outgoing.reshape(task.teacher.width, -1)
     p, v = shifted(task, w, bias), shifted(task, task.teacher.incoming, task.teacher.bias)
-    squares, nodes = jnp.sum(p.vectors**2, axis=1), nodes_needed(task.resolution)
-    own = biased_self_partials(task.activation, squares, p.means, nodes)
-    single = single_expectations(task.activation, squares, p.means, nodes)
-    groups = [(task.activation, p, a), (task.teacher.activation, v, -b)]
-    if task.activation == task.teacher.activation:
-        groups = [(task.activation, Shifted(*map(jnp.concatenate, zip(p, v, strict=True))), jnp.concatenate([a, -b]))]
+    sigma, other, resolution = task.activation, task.teacher.activation, task.resolution
+    own, single = alone(sigma, p, resolution)
+    groups = [(sigma, p, a), (other, v, -b)]
+    if sigma == other and not mehler.serves(sigma, other, resolution):  # see `unbiased._terms`
+        groups = [(sigma, Shifted(*map(jnp.concatenate, zip(p, v, strict=True))), jnp.concatenate([a, -b]))]
     partners = []
     for i, (activation, neurons, outgoing) in enumerate(groups):
-        pairs, weight = pair_up(task.activation, activation, p, neurons, task.resolution), 2 * a @ outgoing.T
+        pairs, weight = pair_up(sigma, activation, p, neurons, resolution), 2 * a @ outgoing.T
         if i == 0:  # a student with itself is in `own`
             pairs, weight = pairs._replace(partials=jax.tree.map(zero_diagonal, pairs.partials)), zero_diagonal(weight)
         partners.append(_Partners(neurons, outgoing, pairs, weight))

@@ -22,8 +22,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, PiecewiseLinear
-from understudy.gaussian import BiasedPartials, Covariance, biased_pair_partials, has_closed_form, mehler
+from understudy.gaussian import (
+    BiasedPartials,
+    BiasedSelfPartials,
+    Covariance,
+    biased_pair_partials,
+    biased_self_partials,
+    mehler,
+    single_expectations,
+)
 from understudy.gaussian.bivariate import keep
+from understudy.gaussian.mehler import Series
 from understudy.gaussian.quadrature import nodes_needed
 from understudy.tasks.pairs import CrossBlocks, across
 
@@ -56,18 +65,29 @@ def pair_up(first: Activation, second: Activation, p: Shifted, q: Shifted, resol
     perpendicular = across(p.vectors, q.vectors, q11, q12, q22)
     determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
     means = jnp.broadcast_to(p.means[:, None], q12.shape), jnp.broadcast_to(q.means[None, :], q12.shape)
-    if not any(piecewise) and not has_closed_form(first, second) and resolution <= mehler.LARGEST_SCALE:
-        r1, r2 = jnp.sqrt(q11[:, 0]), jnp.sqrt(q22[0, :])
-        length = r1[:, None] * r2[None, :]
-        one, two = (
-            mehler.coefficients(sigma, r, resolution, m)
-            for sigma, r, m in ((first, r1, p.means), (second, r2, q.means))
-        )
-        partials = mehler.biased_partials(one, two, q12 / jnp.where(length > 0, length, 1.0))
+    if mehler.serves(first, second, resolution):
+        one, two = _series(first, p, resolution), _series(second, q, resolution)
+        partials = mehler.biased_partials(one, two, mehler.correlations(one, two, q12))
     else:
         c = Covariance(q11, q12, q22, determinant)
         partials = biased_pair_partials(first, second, c, means, nodes_needed(resolution))
     return BiasedPairs(partials, perpendicular if kinked else None)
+
+
+def _series(activation: Activation, neurons: Shifted, resolution: float) -> Series:
+    """The Hermite coefficients of neurons with biases."""
+    norms = jnp.sqrt(jnp.sum(neurons.vectors**2, axis=1))
+    return mehler.coefficients(activation, norms, resolution, neurons.means)
+
+
+def alone(activation: Activation, neurons: Shifted, resolution: float) -> tuple[BiasedSelfPartials, list[Array]]:
+    """Partials of every neuron with itself, and E[σ^(j)], j = 0…4; see `pairs.own_partials`."""
+    if mehler.serves(activation, activation, resolution):
+        series = _series(activation, neurons, resolution)
+        return series.own, series.single
+    squares, nodes = jnp.sum(neurons.vectors**2, axis=1), nodes_needed(resolution)
+    own = biased_self_partials(activation, squares, neurons.means, nodes)
+    return own, single_expectations(activation, squares, neurons.means, nodes)
 
 
 def slopes(pairs: BiasedPairs, p: Shifted, q: Shifted) -> Float[Array, "n k e"]:

@@ -14,14 +14,23 @@ q⊥ = q - (q12/q11) p and p⊥ = p - (q12/q22) q, in which the large terms have
 """
 
 import math
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from understudy.activations import Activation, Erf, PiecewiseLinear
-from understudy.gaussian import Covariance, Partials, has_closed_form, mehler, pair_partials
+from understudy.gaussian import (
+    Covariance,
+    Partials,
+    SelfPartials,
+    has_closed_form,
+    mehler,
+    pair_partials,
+    self_partials,
+)
 from understudy.gaussian.quadrature import nodes_needed
 
 
@@ -42,11 +51,17 @@ class Pairs(NamedTuple):
 
 
 def pair_up(
-    first: Activation, second: Activation, p: Float[Array, "n r"], q: Float[Array, "k r"], resolution: float
+    first: Activation,
+    second: Activation,
+    p: Float[Array, "n r"],
+    q: Float[Array, "k r"],
+    resolution: float,
+    curved: bool = True,
 ) -> Pairs:
     """Partials of every pair (row of p with activation `first`, row of q with `second`).
 
-    `resolution` bounds steepness × norm; series and quadrature are chosen for it where there is no closed form.
+    `resolution` bounds steepness × norm; series and quadrature are chosen for it where there is no closed form. There,
+    without `curved`, second partials are None, and derivatives of the first ones are known (see `slopes`).
     """
     q11, q22 = jnp.sum(p**2, axis=1)[:, None], jnp.sum(q**2, axis=1)[None, :]
     q12 = p @ q.T
@@ -59,16 +74,76 @@ def pair_up(
     else:
         determinant = jnp.maximum(q11 * q22 - q12**2, 0.0)
     smooth = not (isinstance(first, PiecewiseLinear) or isinstance(second, PiecewiseLinear))
-    if smooth and not has_closed_form(first, second) and resolution <= mehler.LARGEST_SCALE:
-        r1, r2 = jnp.sqrt(q11[:, 0]), jnp.sqrt(q22[0, :])
-        length = r1[:, None] * r2[None, :]
-        correlation = q12 / jnp.where(length > 0, length, 1.0)
-        series1, series2 = mehler.coefficients(first, r1, resolution), mehler.coefficients(second, r2, resolution)
-        partials = mehler.partials(series1, series2, correlation)
+    if smooth and not has_closed_form(first, second):
+        integrate = _integrated if curved else _first_partials
+        partials = integrate(first, second, resolution, q11[:, 0], q12, q22[0])
     else:
-        covariance = Covariance(q11, q12, q22, determinant)
-        partials = pair_partials(first, second, covariance, nodes_needed(resolution))
+        partials = pair_partials(first, second, Covariance(q11, q12, q22, determinant), nodes_needed(resolution))
     return Pairs(partials, kink, jnp.sqrt(determinant), perpendicular if kink else None)
+
+
+def _integrated(
+    first: Activation, second: Activation, resolution: float, q11: Array, q12: Array, q22: Array
+) -> Partials:
+    """All partials of smooth pairs by series or quadrature, from variances and covariances."""
+    if mehler.serves(first, second, resolution):
+        return mehler.pair_partials(first, second, resolution, q11, q12, q22)
+    q11, q22 = jnp.broadcast_to(q11[:, None], q12.shape), jnp.broadcast_to(q22[None, :], q12.shape)
+    covariance = Covariance(q11, q12, q22, jnp.maximum(q11 * q22 - q12**2, 0.0))
+    return pair_partials(first, second, covariance, nodes_needed(resolution))
+
+
+def _first_partials(
+    first: Activation, second: Activation, resolution: float, q11: Array, q12: Array, q22: Array
+) -> Partials:
+    value, by_11, by_12 = slopes(first, second, resolution, q11, q12, q22)
+    return Partials(value, by_11, by_12, *(None,) * 6)  # type: ignore[arg-type]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def slopes(
+    first: Activation, second: Activation, resolution: float, q11: Array, q12: Array, q22: Array
+) -> tuple[Array, Array, Array]:
+    """G, ∂G/∂q11 and ∂G/∂q12 of smooth pairs, whose derivatives are the second partials.
+
+    Differentiating the quadrature itself instead would make programs that take a minute to compile.
+    """
+    p = _integrated(first, second, resolution, q11, q12, q22)
+    return p.value, p.q11, p.q12
+
+
+@slopes.defjvp
+def _slopes_jvp(first: Activation, second: Activation, resolution: float, primals: Any, tangents: Any) -> Any:
+    p = _integrated(first, second, resolution, *primals)
+    d11, d12, d22 = tangents[0][:, None], tangents[1], tangents[2][None, :]
+    return (p.value, p.q11, p.q12), (
+        p.q11 * d11 + p.q12 * d12 + p.q22 * d22,
+        p.q11q11 * d11 + p.q11q12 * d12 + p.q12q12 / 4 * d22,
+        p.q11q12 * d11 + p.q12q12 * d12 + p.q12q22 * d22,
+    )
+
+
+def own_partials(activation: Activation, vectors: Float[Array, "n r"], resolution: float) -> SelfPartials:
+    """Partials of every neuron with itself. A compiler finds the same series in `pair_up` and computes it once."""
+    q = jnp.sum(vectors**2, axis=1)
+    if mehler.serves(activation, activation, resolution):
+        own = mehler.coefficients(activation, jnp.sqrt(q), resolution).own
+        return SelfPartials(own.value, own.q, own.qq)
+    return self_partials(activation, q, nodes_needed(resolution))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def own_slopes(activation: Activation, resolution: float, vectors: Float[Array, "n r"]) -> tuple[Array, Array]:
+    """D and D' of `own_partials`, whose derivatives are D' and D''."""
+    own = own_partials(activation, vectors, resolution)
+    return own.value, own.q
+
+
+@own_slopes.defjvp
+def _own_slopes_jvp(activation: Activation, resolution: float, primals: Any, tangents: Any) -> Any:
+    own = own_partials(activation, primals[0], resolution)
+    moved = 2 * jnp.sum(primals[0] * tangents[0], axis=1)
+    return (own.value, own.q), (own.q * moved, own.qq * moved)
 
 
 LARGE = 8.0

@@ -12,11 +12,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.gaussian import SelfPartials, self_partials
-from understudy.gaussian.quadrature import nodes_needed
+from understudy.gaussian import SelfPartials, has_closed_form, mehler
 from understudy.networks import Teacher
 from understudy.tasks.assembly import assemble, zero_diagonal
-from understudy.tasks.pairs import Pairs, cross_blocks, own_blocks, own_diagonals, pair_up
+from understudy.tasks.pairs import (
+    Pairs,
+    cross_blocks,
+    own_blocks,
+    own_diagonals,
+    own_partials,
+    own_slopes,
+    pair_up,
+)
 from understudy.tasks.task import Evaluation
 
 if TYPE_CHECKING:
@@ -54,7 +61,7 @@ class _Terms(NamedTuple):
 def teacher_energy(teacher: Teacher, v: Array, resolution: float) -> Float[Array, ""]:
     """E‖f*(x)‖² of the teacher with (whitened) incoming vectors v."""
     pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
-    own = self_partials(teacher.activation, jnp.sum(v**2, axis=1), nodes_needed(resolution)).value
+    own = own_partials(teacher.activation, v, resolution).value
     weights = _dots(teacher.outgoing, teacher.outgoing)
     return jnp.sum(zero_diagonal(weights) * pairs) + jnp.diagonal(weights) @ own
 
@@ -72,7 +79,7 @@ def value_and_gradient(task: "Population", vector: Array) -> tuple[Array, Array]
 
 def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     """Loss, gradient and Hessian; the Hessian is assembled in the given precision."""
-    t = _terms(task, vector)
+    t = _terms(task, vector, curved=True)
     n, d = task.width, task.dim
     own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
     own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
@@ -92,7 +99,7 @@ def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
 
 def hessian_blocks(task: "Population", vector: Array) -> Float[Array, "groups b b"]:
     """The blocks of the Hessian on the groups of `Population.hessian_groups`."""
-    t = _terms(task, vector)
+    t = _terms(task, vector, curved=True)
     n, first = task.width, t.partners[0]
     own = sum(own_diagonals(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
     own += 2 * (t.weight_own * t.own.q)[:, None] + 4 * (t.weight_own * t.own.qq)[:, None] * t.w**2
@@ -115,19 +122,23 @@ def outside_hessian(task: "Population", vector: Array) -> Float[Array, "n n"]:
     return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : task.width]
 
 
-def _terms(task: "Population", vector: Array) -> _Terms:
+def _terms(task: "Population", vector: Array, curved: bool = False) -> _Terms:
+    """The terms of a loss and a gradient, or also those of a Hessian (`curved`)."""
     w, _, a, _ = task.parts(vector)
     v = task.teacher.incoming
     if task.root is not None:
         w, v = w @ task.root, v @ task.root
-    own = self_partials(task.activation, jnp.sum(w**2, axis=1), nodes_needed(task.resolution))
-    groups = [(task.activation, w, a), (task.teacher.activation, v, -task.teacher.outgoing)]
-    if task.activation == task.teacher.activation:  # one table of pairs is cheaper than two
-        vectors, outgoing = jnp.concatenate([w, v]), jnp.concatenate([a, -task.teacher.outgoing])
-        groups = [(task.activation, vectors, outgoing)]
+    sigma, other, resolution = task.activation, task.teacher.activation, task.resolution
+    own = own_partials(sigma, w, resolution)
+    if not curved and not has_closed_form(sigma, sigma):  # with derivatives that are known; see `pair_up`
+        own = SelfPartials(*own_slopes(sigma, resolution, w), own.qq)
+    groups = [(sigma, w, a), (other, v, -task.teacher.outgoing)]
+    # One table of pairs is cheaper than two, unless points under `vmap` can share the series of the teachers.
+    if sigma == other and not mehler.serves(sigma, other, resolution):
+        groups = [(sigma, jnp.concatenate([w, v]), jnp.concatenate([a, -task.teacher.outgoing]))]
     partners = []
     for activation, vectors, outgoing in groups:
-        pairs = pair_up(task.activation, activation, w, vectors, task.resolution)
+        pairs = pair_up(sigma, activation, w, vectors, resolution, curved)
         partners.append(_Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
     first = partners[0]
     partials = jax.tree.map(zero_diagonal, first.pairs.partials)

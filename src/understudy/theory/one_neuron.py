@@ -178,7 +178,7 @@ def _all_points(
 def _range(activation: Activation, largest_norm: float | None) -> tuple[float, float]:
     if largest_norm is None:
         far = isinstance(activation, Polynomial)
-        return _SMALLEST, 1000.0 if far else max(mehler.LARGEST_SCALE / 2 / activation.steepness, 2.0)
+        return _SMALLEST, 1000.0 if far else max(hermite.LARGEST_SCALE / 2 / activation.steepness, 2.0)
     if not (math.isfinite(largest_norm) and largest_norm > _SMALLEST):
         raise ValueError(f"largest_norm is a finite number above {_SMALLEST:.3g}; received {largest_norm!r}.")
     return _SMALLEST, float(largest_norm)
@@ -263,7 +263,7 @@ def _hermite_coefficients(
     activation: Activation, norms: tuple[float, ...], scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """c_m(r) and r dc_m/dr = E[σ'(rx) r x h_m(x)], one row per norm; cached, as they do not depend on the teachers."""
-    x, matrix = mehler._transform(scale)
+    x, matrix = mehler.transform(scale)
     inputs = np.array(norms)[:, None] * x[None, :]
     value, slope = hermite.derivatives(activation, inputs, 2)
     return value @ matrix, (slope * inputs) @ matrix
