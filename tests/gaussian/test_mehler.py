@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy import activations
+from understudy import activations, gaussian
 from understudy.activations import Polynomial
 from understudy.gaussian import BiasedPartials, biased_self_partials, mehler, single_expectations
 from understudy.gaussian.partials import BIASED_TERMS
@@ -62,3 +62,15 @@ def test_a_neuron_with_itself(name):
         own, single = (f(sigma, norms**2, means, 257) for f in (biased_self_partials, single_expectations))
         for ours, exact in zip([*series.own, *series.single], [*own, *single], strict=True):
             assert np.allclose(ours, exact, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["tanh", "softplus"])
+def test_the_largest_scale(name):
+    """Nearly as steep as the series goes, also for parallel and opposite neurons: within 1e-12 of the summands."""
+    sigma, u = activations.get(name), np.array([1.0, -1.0, 0.999, 0.5, -0.3])
+    norm = 0.9 * mehler.LARGEST_SCALE / sigma.steepness
+    exact = gaussian.partials(name, norm, norm, u, name)
+    squares = jnp.array([norm**2]), jnp.asarray(norm**2 * u)[None], jnp.full(5, norm**2)
+    found = mehler.pair_partials(sigma, sigma, mehler.LARGEST_SCALE, *squares)
+    for ours, best, size in zip(found, exact.partials, exact.size, strict=True):
+        assert np.all(np.abs(np.asarray(ours)[0] - np.asarray(best)) <= 1e-12 * np.asarray(size))
