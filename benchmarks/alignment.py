@@ -3,6 +3,16 @@
 They are timed in turn, so that other work on the machine falls on all of them, and medians count. Asked for: 3 times
 faster per seed than NumPy at 1x (aim 6) and 4 times at 10x, with all cores. Statistics may add 20 %, after every epoch
 and at the records that `align` keeps of 100 epochs.
+
+Not reached at 10x. One core spends 78 µs on a step that takes NumPy 100 µs (jaxlib 0.10.2, processor time on a shared
+core), so two cores give 2.6 at most, and 50 µs would be needed. The five matrix products are about 50 µs of it and
+were timed in loops of their own. Tried and lost, all in one program per seed:
+
+- weights stored as (input, output), forward and backward written by hand: 76 µs;
+- products by Eigen instead of XLA's YNNPACK kernels (`xla_cpu_experimental_ynn_fusion_type` empty): 96 µs;
+- 512-bit vectors (`xla_cpu_prefer_vector_width`): no change; copy insertion by region: 2 %.
+
+Single precision would halve the time, and is not used because results would change.
 """
 
 import statistics as statistic
