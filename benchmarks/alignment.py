@@ -12,7 +12,7 @@ were timed in loops of their own. Tried and lost, all in one program per seed:
 - products by Eigen instead of XLA's YNNPACK kernels (`xla_cpu_experimental_ynn_fusion_type` empty): 96 µs;
 - 512-bit vectors (`xla_cpu_prefer_vector_width`): no change; copy insertion by region: 2 %.
 
-Single precision would halve the time, and is not used because results would change.
+Single precision is not used, because results would change.
 """
 
 import statistics as statistic
