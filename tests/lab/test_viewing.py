@@ -31,7 +31,17 @@ def test_a_run_is_repeated_by_its_question(name):
 
 def test_the_link_of_an_entry_is_the_question():
     run = us.fit(TASKS["population"], seeds=1)[0]
-    assert question_of("#" + entry(run)["fragment"]) == question_of_run(run)
+    found = entry(run)
+    assert question_of("#" + found["fragment"]) == question_of_run(run)
+    assert found["dot"] == {"seed": 0, "kind": "minimum", "label": run.structure.label, "loss": float(run.loss)}
+
+
+def test_a_stored_run_is_shown_like_the_run_itself(tmp_path):
+    runs = us.fit(TASKS["population"], seeds=1)
+    path = runs.save(tmp_path / "runs.nc")
+    opened = us.open(path, TASKS["population"])
+    assert entry(opened[0])["fragment"] == entry(runs[0])["fragment"] != ""
+    assert "us.open(path, task)" in entry(us.open(path)[0])["text"]
 
 
 def test_what_the_lab_cannot_show_is_said():

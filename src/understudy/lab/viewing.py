@@ -71,6 +71,8 @@ def question_of_run(run: Any) -> Question:
     """The question whose task has the same gradient as the run's at its start; `BadQuestionError` if there is none."""
     from understudy.lab.watching import make_task, start_of
 
+    if run.flow_task is None:
+        raise BadQuestionError("the file does not say what was fitted; open it with `us.open(path, task)`.")
     task, vector = run.flow_task, np.asarray(run.trajectory.snapshots[0])
     slope = np.asarray(task.gradient(vector))
     for form in FORMS:
