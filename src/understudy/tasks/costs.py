@@ -62,7 +62,7 @@ def class_count(labels: ArrayLike) -> int:
 
 
 def one_hot(labels: ArrayLike, classes: int | None = None) -> np.ndarray:
-    """Rows with a 1 in the column of their label, (N, classes); as many classes as the labels need unless given.
+    """Rows with a 1 in the column of their label, (N, classes); by default with as many classes as the labels need.
 
     >>> one_hot([1, 0]).tolist()
     [[0.0, 1.0], [1.0, 0.0]]

@@ -27,7 +27,7 @@ from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units
 
 LARGEST_DIM = 3
-"""Beyond it a grid has millions of nodes; use `Population`."""
+"""In more dimensions a grid has millions of nodes; use `Population`."""
 
 _RADIUS = 8.0
 """Nodes farther out carry less than exp(-32) ≈ 1e-14 of the weight."""

@@ -1,4 +1,4 @@
-"""What a warm start needs to know of a task: the neurons of a wider layer, and averages of products of neurons."""
+"""What a warm start needs from a task: the neurons of a wider layer, and averages of products of neurons."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ activation that the theory covers, and the loss is flat around it."""
 
 @dataclass(frozen=True)
 class Imitation:
-    """A layer of k neurons x ↦ Σ_j b_j σ*(v_j·x) that n < k neurons x ↦ Σ_i a_i σ(p_i·x) shall imitate.
+    """A layer of k neurons x ↦ Σ_j b_j σ*(v_j·x) that n < k neurons x ↦ Σ_i a_i σ(p_i·x) imitate.
 
     A row p holds the incoming weights of a neuron, then its bias if the students have biases. E is the average over the
     inputs of the layer. If the student trains a constant as well, all products are centred: E[fg] - E[f]E[g].

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from understudy.tasks.structure import Neuron, Role, Structure
 
 CLOSE = 1e-4
-"""Distance up to which a student is what it is called. A flow that stops at a gradient norm of 1e-13 beside a
+"""Distance up to which a student is what it is called. A flow that stops at a gradient norm of 1e-13 next to a
 degenerate point, where the gradient is 64 s³, is within 2e-5 of it; distinct classes are 1e-2 or more apart for degrees
 up to 20."""
 

@@ -13,12 +13,12 @@ _SAME = 1e-6
 1e-10."""
 
 MOST = 50_000
-"""So many symmetries of a teacher are listed at most (8! = 40,320)."""
+"""The largest number of symmetries of a teacher that are listed (8! = 40,320)."""
 
 
 @dataclass(frozen=True)
 class Symmetries:
-    """What maps a student to an equivalent one. Every map permutes or flips neurons, or turns the input space.
+    """The maps from a student to equivalent ones. Each map permutes or flips neurons, or rotates the input space.
 
     - `layout` (n, q): positions of each neuron's trained weights in the flat vector, the `dim` incoming ones first.
     - `flip` (q,): signs by which the weights of one neuron can be multiplied without changing the function, by the
@@ -38,7 +38,7 @@ class Symmetries:
     beyond: np.ndarray
 
     def orbit(self, vector: np.ndarray, tolerance: float = _SAME) -> int | None:
-        """How many different points the symmetries make of this one; None if they cannot be counted.
+        """The number of distinct images of this point under the symmetries; None if they cannot be counted.
 
         Rows that differ by less than `tolerance`, relative to the largest weight, count as equal.
 
@@ -74,23 +74,6 @@ class Symmetries:
         for i, j in zip(into, taken, strict=True):
             image[self.layout[i]] = rows[j] * flips[int(np.argmin(costs[:, i, j]))]
         return image
-
-    def image(self, vector: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A random image of a point."""
-        rows = np.asarray(vector, float)[self.layout]
-        if self.turns is not None:
-            rows = rows.copy()
-            rows[:, : self.dim] = rows[:, : self.dim] @ self.turns[rng.integers(len(self.turns))]
-        order = np.arange(len(rows))
-        for kind in np.unique(self.kinds):
-            members = np.flatnonzero(self.kinds == kind)
-            order[members] = rng.permutation(members)
-        rows = rows[order]
-        if self.flip is not None:
-            rows = np.where(rng.integers(2, size=len(rows))[:, None] == 1, rows * self.flip, rows)
-        moved = np.array(vector, float)
-        moved[self.layout] = rows
-        return moved
 
     @property
     def _student_maps(self) -> int:
