@@ -120,7 +120,7 @@ def coefficients(
         right, left = (activation.derivatives(biases[:, None] + side) for side in (inputs, -inputs))
     else:
         right = activation.derivatives(inputs)
-        left = activation.derivatives(-inputs) if mirror is None else mirrored(mirror, inputs, right)
+        left = activation.derivatives(-inputs) if mirror is None else tuple(mirrored(mirror, inputs, right))
     top = (
         None if mirror is not None and mirror.sign < 0 else (right[_TOP] + left[_TOP]) @ even,
         None if mirror is not None and mirror.sign > 0 else (right[_TOP] - left[_TOP]) @ odd,
