@@ -1,15 +1,27 @@
-"""Closed-form gradient and Hessian against autodiff, and a large input dimension against n + k."""
+"""Closed-form gradient and Hessian against autodiff, a large input dimension against n + k, biases against none.
+
+With UNDERSTUDY_OLDER=DIR, a checkout of another version, evaluations without biases are timed in both.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import understudy
 from benchmarks.timing import best
 from understudy import Population, Teacher, TwoLayer
 
 EVALUATIONS = 200
 """Loss, gradient and Hessian evaluations set against one reduction: a flow takes 100 to 400 of them."""
+
+SOURCE = Path(understudy.__file__).resolve().parents[1]
+TURNS = 3
 
 
 def start(n: int, k: int, d: int, activation: str = "erf") -> tuple[Population, TwoLayer]:
@@ -54,6 +66,27 @@ def biases(name: str, n: int, k: int) -> list[str]:
     return [name, f"({n}, {k})", *times, f"{with_biases / without:.2f}"]
 
 
+def older(checkout: Path) -> list[list[str]]:
+    """Evaluations without biases: this code beside that of another checkout, each in its own process, in turns."""
+    rows = []
+    for name in ("erf", "relu"):
+        times: dict[Path, list[float]] = {SOURCE: [], checkout / "src": []}
+        for _ in range(TURNS):
+            for source, seconds in times.items():
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(SOURCE.parent)])}
+                command = [sys.executable, "-c", f"from benchmarks.calculus import report; report({name!r}, 8, 16)"]
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                seconds.append(float(done.stdout))
+        ours, theirs = (min(seconds) for seconds in times.values())
+        rows.append([name, "(8, 16)", f"{1e3 * ours:.3f}", f"{1e3 * theirs:.3f}", f"{theirs / ours:.2f}"])
+    return rows
+
+
+def report(name: str, n: int, k: int) -> None:
+    """Print the seconds of one evaluation; another process reads them."""
+    print(seconds_of_evaluation(*start(n, k, k + 1, name)))
+
+
 def main() -> None:
     console = Console()
     table = Table(title="Loss, gradient and Hessian, erf, d = k + 1 (target: ratio ≥ 5)")
@@ -76,3 +109,11 @@ def main() -> None:
     for name in ("erf", "relu", "tanh"):
         table.add_row(*biases(name, 8, 16))
     console.print(table)
+
+    if checkout := os.environ.get("UNDERSTUDY_OLDER"):
+        table = Table(title=f"Loss, gradient and Hessian without biases, here and in {checkout} (target: ratio ≥ 0.95)")
+        for column in ("activation", "(n, k)", "here, ms", "there, ms", "ratio"):
+            table.add_column(column, justify="right")
+        for row in older(Path(checkout)):
+            table.add_row(*row)
+        console.print(table)

@@ -34,14 +34,15 @@ _FAR, _TERMS = 3.5, 34
 """Below -`_FAR` tails come from the continued fraction of Mills' ratio, whose `_TERMS` levels leave 1e-16 there."""
 
 
-def keep(*arrays: Float[Array, "*shape"]) -> list[Float[Array, "*shape"]]:
-    """The same finite numbers, computed once.
+def keep(*arrays: Float[Array, "..."]) -> list[Float[Array, "..."]]:
+    """The same numbers, computed once.
 
-    XLA on CPUs copies what looks cheap, such as an exponential, into every sum that uses it. A matrix product, here
-    with the identity, is not copied.
+    XLA on CPUs copies what looks cheap, sums and even exponentials, into everything that uses it. It does not copy
+    divisions into loops that use each element many times: these divide by a one that it does not see through.
     """
-    stacked = jnp.clip(jnp.stack(jnp.broadcast_arrays(*arrays), axis=-1), -1e300, 1e300)
-    return list(jnp.moveaxis(stacked @ jnp.eye(len(arrays)), -1, 0))
+    first = arrays[0][(0,) * arrays[0].ndim]
+    one = 1.0 + 0.0 * jnp.isfinite(first)
+    return [x / one for x in arrays]
 
 
 class Integrals(NamedTuple):

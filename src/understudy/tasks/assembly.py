@@ -10,8 +10,11 @@ def assemble(
     outer: list[tuple[Array, Array]],
     own: Float[Array, "n q q"],
     precision: type,
+    add: bool = False,
 ) -> Float[Array, "P P"]:
     """The Hessian with blocks Σ scale_ij matrix + Σ left_ij right_ijᵀ off the diagonal and `own` on it, in one pass.
+
+    With `add` the blocks on the diagonal are the sum of both.
 
     Large and transposed intermediates cost more than the arithmetic, so every summand is written in the final layout,
     indexed (i, a, j, b).
@@ -24,7 +27,8 @@ def assemble(
     for left, right in outer:
         off += jnp.swapaxes(left, 1, 2)[:, :, :, None] * right[:, None, :, :]
     index = jnp.arange(n)
-    return off.at[index, :, index, :].set(own).reshape(n * size, n * size)
+    diagonal = off.at[index, :, index, :]
+    return (diagonal.add(own) if add else diagonal.set(own)).reshape(n * size, n * size)
 
 
 def zero_diagonal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:

@@ -7,6 +7,9 @@ by the linear map T = ∂p̃/∂(w, c). The offset enters by δ = c_0 - c_0* and
 
 L = (the sums over pairs) + ‖δ‖² + 2 δ·(Σ_i a_i S_i - E[f* - c_0*]).
 
+A student with itself is a pair like any other where the expectation of a pair is smooth at equal vectors and in closed
+form. Where it is kinked or a series, D_i = E[σ(p_i·ξ + m_i)²] has formulas of its own, and the pair is left out.
+
 Flat vectors are (w_1, c_1, a_1) ⊕ … ⊕ (w_n, c_n, a_n) ⊕ c_0; parameters that are not trained are left out.
 """
 
@@ -18,13 +21,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from understudy.activations import Erf, Polynomial
 from understudy.gaussian import BiasedSelfPartials, mehler
+from understudy.gaussian.bivariate import keep
 from understudy.networks import Teacher
 from understudy.tasks.assembly import assemble, zero_diagonal
 from understudy.tasks.biased_pairs import (
     BiasedPairs,
+    Block,
     Shifted,
     alone,
+    bordered,
     cross_blocks,
     own_blocks,
     pair_up,
@@ -58,7 +65,7 @@ class _Terms(NamedTuple):
 
     students: Shifted
     a: Float[Array, "n m"]
-    own: BiasedSelfPartials
+    own: BiasedSelfPartials | None
     single: list[Array]
     weight_own: Array
     gap: Float[Array, " m"]
@@ -109,6 +116,7 @@ def _terms(task: "Population", vector: Array) -> _Terms:
     a, b = a.reshape(task.width, -1), task.teacher.outgoing.reshape(task.teacher.width, -1)
     p, v = shifted(task, w, bias), shifted(task, task.teacher.incoming, task.teacher.bias)
     sigma, other, resolution = task.activation, task.teacher.activation, task.resolution
+    alike = isinstance(sigma, Erf | Polynomial)
     own, single = alone(sigma, p, resolution)
     groups = [(sigma, p, a), (other, v, -b)]
     if sigma == other and not mehler.serves(sigma, other, resolution):  # see `unbiased._terms`
@@ -116,13 +124,13 @@ def _terms(task: "Population", vector: Array) -> _Terms:
     partners = []
     for i, (activation, neurons, outgoing) in enumerate(groups):
         pairs, weight = pair_up(sigma, activation, p, neurons, resolution), 2 * a @ outgoing.T
-        if i == 0:  # a student with itself is in `own`
+        if i == 0 and not alike:  # a student with itself is in `own`
             pairs, weight = pairs._replace(partials=jax.tree.map(zero_diagonal, pairs.partials)), zero_diagonal(weight)
         partners.append(_Partners(neurons, outgoing, pairs, weight))
     gap = jnp.zeros(a.shape[1]) if offset is None else offset.reshape(-1)
     if task.teacher.offset is not None:
         gap = gap - task.teacher.offset.reshape(-1)
-    return _Terms(p, a, own, single, jnp.sum(a**2, axis=1), gap, partners)
+    return _Terms(p, a, None if alike else own, single, jnp.sum(a**2, axis=1), gap, partners)
 
 
 def _loss(task: "Population", t: _Terms) -> Array:
@@ -130,7 +138,8 @@ def _loss(task: "Population", t: _Terms) -> Array:
     pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
     twice = jnp.sum(first.weight[:, :n] * first.pairs.partials.value[:, :n]) / 2
     shift = t.gap @ t.gap + 2 * t.gap @ (t.single[0] @ t.a - task.target_mean)
-    return jnp.sum(t.weight_own * t.own.value) + pairs - twice + task.constant + shift
+    own = 0.0 if t.own is None else jnp.sum(t.weight_own * t.own.value)
+    return own + pairs - twice + task.constant + shift
 
 
 def _single_slope(t: _Terms) -> Float[Array, "n D"]:
@@ -138,15 +147,17 @@ def _single_slope(t: _Terms) -> Float[Array, "n D"]:
     return jnp.concatenate([t.single[2][:, None] * t.students.vectors, t.single[1][:, None]], axis=1)
 
 
-def _own_slope(t: _Terms) -> Float[Array, "n D"]:
+def _own_slope(own: BiasedSelfPartials, students: Shifted) -> Float[Array, "n D"]:
     """∂D_i/∂p̃_i."""
-    return jnp.concatenate([2 * t.own.q[:, None] * t.students.vectors, t.own.m[:, None]], axis=1)
+    return jnp.concatenate([2 * own.q[:, None] * students.vectors, own.m[:, None]], axis=1)
 
 
 def _gradient(task: "Population", t: _Terms) -> Array:
     p = t.students
-    hidden = t.weight_own[:, None] * _own_slope(t) + 2 * (t.a @ t.gap)[:, None] * _single_slope(t)
+    hidden = 2 * (t.a @ t.gap)[:, None] * _single_slope(t)
     hidden += sum(pulls(q.pairs, q.weight, p, q.neurons) for q in t.partners)
+    if t.own is not None:
+        hidden += t.weight_own[:, None] * _own_slope(t.own, p)
     parts = [_back(hidden, transform(task))]
     if task.trains_outgoing:
         parts.append(_outgoing_gradient(t))
@@ -158,7 +169,8 @@ def _gradient(task: "Population", t: _Terms) -> Array:
 
 def _outgoing_gradient(t: _Terms) -> Float[Array, "n m"]:
     pairs = sum(q.pairs.partials.value @ q.outgoing for q in t.partners)
-    return 2 * (t.own.value[:, None] * t.a + pairs + t.single[0][:, None] * t.gap[None, :])
+    own = 0.0 if t.own is None else t.own.value[:, None] * t.a
+    return 2 * (own + pairs + t.single[0][:, None] * t.gap[None, :])
 
 
 def value(task: "Population", vector: Array) -> Array:
@@ -173,24 +185,24 @@ def value_and_gradient(task: "Population", vector: Array) -> tuple[Array, Array]
 
 
 def hidden_block(t: _Terms) -> Float[Array, "n D D"]:
-    """∂²L/∂p̃_i² of every student."""
-    p = t.students
-    identity = jnp.eye(p.vectors.shape[1] + 1)[None]
-    row, unit = jnp.pad(p.vectors, ((0, 0), (0, 1))), identity[:, -1]
-    pull = 2 * t.a @ t.gap
-    slope = t.weight_own * 2 * t.own.q + pull * t.single[2]
-    bend = t.weight_own * 4 * t.own.qq + pull * t.single[4]
-    tilt = t.weight_own * 2 * t.own.qm + pull * t.single[3]
-    side = tilt[:, None, None] * (row[:, :, None] * unit[:, None, :])
-    blocks = slope[:, None, None] * identity + bend[:, None, None] * (row[:, :, None] * row[:, None, :])
-    blocks = blocks + side + jnp.swapaxes(side, 1, 2)
-    return blocks + sum(own_blocks(q.pairs, q.weight, p, q.neurons) for q in t.partners)
+    """∂²L/∂p̃_i² of every student, without what a pair of a student with itself has in `cross_blocks`."""
+    p, pull = t.students.vectors, 2 * t.a @ t.gap
+    slope, tilt, bend = (pull * t.single[j] for j in (2, 3, 4))
+    if t.own is not None:
+        slope = slope + t.weight_own * 2 * t.own.q
+        tilt = tilt + t.weight_own * 2 * t.own.qm
+        bend = bend + t.weight_own * 4 * t.own.qq
+    square = slope[:, None, None] * jnp.eye(p.shape[1])[None] + bend[:, None, None] * (p[:, :, None] * p[:, None, :])
+    blocks = [own_blocks(q.pairs, q.weight, t.students, q.neurons) for q in t.partners]
+    return jax.tree.map(lambda *parts: sum(parts), Block(square, tilt[:, None] * p, slope), *blocks).whole()
 
 
 def _mixed(t: _Terms) -> Float[Array, "n D m"]:
-    """∂²L/∂p̃_i∂a_i."""
+    """∂²L/∂p̃_i∂a_i, likewise."""
     p = t.students
-    found = _own_slope(t)[:, :, None] * t.a[:, None, :] + _single_slope(t)[:, :, None] * t.gap[None, None, :]
+    found = _single_slope(t)[:, :, None] * t.gap[None, None, :]
+    if t.own is not None:
+        found += _own_slope(t.own, p)[:, :, None] * t.a[:, None, :]
     for q in t.partners:
         g = q.pairs.partials
         along = 2 * p.vectors[:, :, None] * (g.q11 @ q.outgoing)[:, None, :]
@@ -211,25 +223,37 @@ def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     constants = [(slope, jnp.eye(size) if matrix is None else matrix.T @ matrix)]
     border = 2 * _back(_single_slope(t), matrix)[:, :, None] * t.a[:, None, :]
     if task.trains_outgoing:
-
-        def pad(x: Array, before: int, after: int) -> Array:
-            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
-
-        along, weights = pad(_back(2 * slopes(students, p, p), matrix), 0, m), pad(t.a, size, 0)
-        outer = [(pad(left, 0, m), pad(right, 0, m)) for left, right in outer]
-        outer += [(along, weights[:, None, :]), (weights[None, :, :], jnp.swapaxes(along, 0, 1))]
+        outer = _with_outgoing(outer, students, t.a, _back(2 * slopes(students, p, p), matrix))
         values = 2 * students.partials.value
         constants = [(slope, jnp.pad(constants[0][1], (0, m))), (values, jnp.pad(jnp.eye(m), (size, 0)))]
         mixed = _mixed(t) if matrix is None else jnp.einsum("ad,iam->idm", matrix, _mixed(t))
-        squares = 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
-        top = jnp.concatenate([own, mixed], axis=2)
-        own = jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), squares], axis=2)], axis=1)
+        squares = jnp.zeros((n, m, m)) if t.own is None else 2 * t.own.value[:, None, None] * jnp.eye(m)[None]
+        own = bordered(own, mixed, squares)
         border = jnp.concatenate([border, 2 * t.single[0][:, None, None] * jnp.eye(m)[None]], axis=1)
-    hessian = assemble(constants, outer, own, precision)
+    lefts, rights = zip(*outer, strict=True)
+    hessian = assemble(constants, list(zip(lefts, keep(*rights), strict=True)), own, precision, add=t.own is None)
     if task.trains_bias:
         edge = border.reshape(-1, m).astype(precision)
         hessian = _bordered(hessian, edge, 2 * jnp.eye(m, dtype=precision))
     return Evaluation(_loss(task, t), _gradient(task, t), hessian)
+
+
+def _with_outgoing(
+    outer: list[tuple[Array, Array]], students: BiasedPairs, a: Float[Array, "n m"], along: Float[Array, "n n T"]
+) -> list[tuple[Array, Array]]:
+    """The products of `cross_blocks`, longer by the outgoing weights.
+
+    ∂²L/∂p̃_i∂a_j = 2 a_i ∂_p̃ G_ij is a combination of the three left factors p_i, p_j and e, whose right factors are
+    made longer. Only its transpose needs a product of its own.
+    """
+    g, m = students.partials, a.shape[1]
+    after = ((0, 0), (0, 0), (0, m))
+    weights = jnp.pad(a, ((0, 0), (along.shape[-1], 0)))
+    longer = [
+        (jnp.pad(left, after), jnp.concatenate([right, share[:, :, None] * a[:, None, :]], axis=2))
+        for (left, right), share in zip(outer, (4 * g.q11, 2 * g.q12, 2 * g.m1), strict=True)
+    ]
+    return [*longer, (weights[None, :, :], jnp.pad(jnp.swapaxes(along, 0, 1), after))]
 
 
 def _bordered(matrix: Float[Array, "P P"], edge: Float[Array, "P m"], corner: Float[Array, "m m"]) -> Array:
@@ -244,7 +268,8 @@ def outside_hessian(task: "Population", vector: Array) -> Array:
     """See `Population.outside_hessian`."""
     t = _terms(task, vector)
     pairs = sum(jnp.sum(q.weight * q.pairs.partials.q11, axis=1) for q in t.partners)
-    along = 2 * (t.weight_own * t.own.q + pairs) + 2 * (t.a @ t.gap) * t.single[2]
+    own = 0.0 if t.own is None else t.weight_own * t.own.q
+    along = 2 * (own + pairs) + 2 * (t.a @ t.gap) * t.single[2]
     students = t.partners[0]
     return jnp.diag(along) + (students.weight * students.pairs.partials.q12)[:, : task.width]
 
@@ -263,7 +288,7 @@ def split_terms(task: "Population", vector: Array, neuron: Array) -> tuple[Array
     )
     for activation, neurons, weights in ((task.activation, t.students, 2 * t.a), (task.teacher.activation, v, -2 * b)):
         pairs = pair_up(task.activation, activation, here, neurons, task.resolution)
-        y = y + own_blocks(pairs, own @ weights.T, here, neurons)[0]
+        y = y + own_blocks(pairs, own @ weights.T, here, neurons).whole()[0]
         coupling = coupling + slopes(pairs, here, neurons)[0].T @ weights
     row, unit = jnp.append(here.vectors[0], 0.0), jnp.zeros(wide).at[-1].set(1.0)
     pull = 2 * own[0] @ t.gap

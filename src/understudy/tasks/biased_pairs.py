@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import Activation, PiecewiseLinear
+from understudy.activations import Activation, Erf, PiecewiseLinear
 from understudy.gaussian import (
     BiasedPartials,
     BiasedSelfPartials,
@@ -31,10 +31,9 @@ from understudy.gaussian import (
     mehler,
     single_expectations,
 )
-from understudy.gaussian.bivariate import keep
 from understudy.gaussian.mehler import Series
 from understudy.gaussian.quadrature import nodes_needed
-from understudy.tasks.pairs import CrossBlocks, across
+from understudy.tasks.pairs import LARGE, CrossBlocks, across
 
 
 class Shifted(NamedTuple):
@@ -62,8 +61,11 @@ def pair_up(first: Activation, second: Activation, p: Shifted, q: Shifted, resol
     q22 = jnp.broadcast_to(jnp.sum(q.vectors**2, axis=1)[None, :], q12.shape)
     piecewise = isinstance(first, PiecewiseLinear), isinstance(second, PiecewiseLinear)
     kinked = all(piecewise) and first.kink * second.kink != 0  # type: ignore[attr-defined]
-    perpendicular = across(p.vectors, q.vectors, q11, q12, q22)
-    determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
+    if isinstance(first, Erf) and isinstance(second, Erf) and resolution <= LARGE:
+        determinant, perpendicular = jnp.maximum(q11 * q22 - q12**2, 0.0), None
+    else:
+        perpendicular = across(p.vectors, q.vectors, q11, q12, q22)
+        determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
     means = jnp.broadcast_to(p.means[:, None], q12.shape), jnp.broadcast_to(q.means[None, :], q12.shape)
     if mehler.serves(first, second, resolution):
         one, two = _series(first, p, resolution), _series(second, q, resolution)
@@ -104,35 +106,44 @@ def pulls(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q: Shifte
     return jnp.concatenate([along + (weight * g.q12) @ q.vectors, jnp.sum(weight * g.m1, axis=1)[:, None]], axis=1)
 
 
-def own_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q: Shifted) -> Float[Array, "n e e"]:
+class Block(NamedTuple):
+    """Second derivatives by (p, m) of every neuron: by p twice, by p and m, by m twice."""
+
+    square: Float[Array, "n r r"]
+    side: Float[Array, "n r"]
+    corner: Float[Array, " n"]
+
+    def whole(self) -> Float[Array, "n e e"]:
+        """The symmetric matrices."""
+        return bordered(self.square, self.side[:, :, None], self.corner[:, None, None])
+
+
+def bordered(square: Float[Array, "n r r"], side: Float[Array, "n r s"], corner: Float[Array, "n s s"]) -> Array:
+    """[[square, side], [sideᵀ, corner]] of every neuron."""
+    top, bottom = jnp.concatenate([square, side], axis=2), jnp.concatenate([jnp.swapaxes(side, 1, 2), corner], axis=2)
+    return jnp.concatenate([top, bottom], axis=1)
+
+
+def own_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q: Shifted) -> Block:
     """Σ_j weight_ij ∂_p̃p̃ of pair (i, j), for every i."""
     g, vectors = pairs.partials, p.vectors
-    identity = jnp.eye(vectors.shape[1] + 1)[None]
-    weight_20 = jnp.sum(2 * weight * g.q11, axis=1)[:, None, None]
-    row, unit = _wide(vectors), identity[0, -1]
+    corner = jnp.sum(2 * weight * g.q11, axis=1)
     if pairs.q_perpendicular is not None:
-        across_p = jnp.pad(pairs.q_perpendicular, ((0, 0), (0, 0), (0, 1)))
-        q11 = jnp.sum(vectors**2, axis=1)
+        across_p, q11 = pairs.q_perpendicular, jnp.sum(vectors**2, axis=1)
         safe = jnp.where(q11 > 0, q11, 1.0)
-        start = unit[None] - (p.means / safe)[:, None] * row
-        projector = (
-            identity - _outer(row, row) / safe[:, None, None] - _outer(unit[None], unit[None]) + _outer(start, start)
-        )
-        tilt = _outer(start, jnp.einsum("ij,ija->ia", weight * g.q12m1, across_p))
+        tilt = (p.means / safe)[:, None]
+        pull = jnp.einsum("ij,ija->ia", weight * g.q12m1, across_p)
         both = jnp.where(jnp.any(across_p != 0, axis=-1), weight * g.q12q12, 0.0)
-        bent = jnp.einsum("ij,ija,ijb->iab", both, across_p, across_p)
-        return weight_20 * projector + tilt + jnp.swapaxes(tilt, 1, 2) + bent
-    other = _wide(q.vectors)
-    mixed = (2 * weight * g.q11q12) @ other
-    mixed += (jnp.sum(2 * weight * g.q11m1, axis=1))[:, None] * unit[None]
-    side = _outer(row, mixed) + _outer(unit[None], (weight * g.q12m1) @ other)
-    return (
-        weight_20 * identity
-        + jnp.sum(4 * weight * g.q11q11, axis=1)[:, None, None] * _outer(row, row)
-        + side
-        + jnp.swapaxes(side, 1, 2)
-        + jnp.einsum("ij,ja,jb->iab", weight * g.q12q12, other, other, optimize="optimal")
-    )
+        bend = jnp.einsum("ij,ija,ijb->iab", both, across_p, across_p)
+        along, mixed = corner * (tilt[:, 0] ** 2 - 1 / safe), -tilt * pull
+        side = pull - (corner[:, None] * tilt) * vectors
+    else:
+        bend = jnp.einsum("ij,ja,jb->iab", weight * g.q12q12, q.vectors, q.vectors, optimize="optimal")
+        along, mixed = jnp.sum(4 * weight * g.q11q11, axis=1), (2 * weight * g.q11q12) @ q.vectors
+        side = jnp.sum(2 * weight * g.q11m1, axis=1)[:, None] * vectors + (weight * g.q12m1) @ q.vectors
+    half = along[:, None] / 2 * vectors + mixed
+    square = corner[:, None, None] * jnp.eye(vectors.shape[1])[None] + _outer(vectors, half) + _outer(half, vectors)
+    return Block(square + bend, side, corner)
 
 
 def cross_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q: Shifted) -> CrossBlocks:
@@ -154,13 +165,11 @@ def cross_blocks(pairs: BiasedPairs, weight: Float[Array, "n k"], p: Shifted, q:
         first, second = (p.means[:, None] / q11)[:, :, None], (q.means[None, :] / q22)[:, :, None]
         right1 = both * jnp.pad(across_p, wide) + w21 * (unit - first * rows)
         right2 = both * jnp.pad(across_q, wide) + w12 * (unit - second * columns)
-        right1, right2, side = keep(right1, right2, side)
         return CrossBlocks(slope, [(rows, right1), (columns, right2), (unit, side)])
     both = (weight * g.q12q12)[:, :, None]
     first, second = (2 * weight * g.q11q12)[:, :, None], (2 * weight * g.q12q22)[:, :, None]
     right1 = both * columns + first * rows + w21 * unit
     right2 = both * rows + second * columns + w12 * unit
-    right1, right2, side = keep(right1, right2, side)
     return CrossBlocks(slope, [(rows, right1), (columns, right2), (unit, side)])
 
 
