@@ -7,6 +7,7 @@ a kink: its second derivative vanishes off the kink and does not exist on it.
 
 *Square.* Two functions of the logistic family: the trapezoid rule in both standard Gaussian variables, whose error
 is about exp(a²/2 - 2πa/h) for the step h and the distance a of the poles. It is summed in Arb's numbers (python-flint).
+The same rule in one variable gives what a function of the family is on average at the other neuron's kink.
 
 Every number is computed twice, with the step divided by 1.3, and must agree to 1e-20 of the sum of absolute values. Both
 rules converge exponentially: the finer one, which is stored, is then exact to about 1e-26.
@@ -30,7 +31,7 @@ PATH = Path(__file__).resolve().parents[2] / "tests" / "references" / "biased_in
 ORDERS = [(a, b) for a in range(5) for b in range(5 - a)]
 NAMES = ["erf", "relu", "abs", "linear", "quadratic", "hermite:3", "hermite:4", "gelu", "softplus", "sigmoid", "tanh"]
 PAIRS = [*((name, name) for name in NAMES), ("erf", "relu"), ("gelu", "abs"), ("erf", "tanh"), ("relu", "abs")]
-PAIRS += [("sigmoid", "tanh")]
+PAIRS += [("sigmoid", "tanh"), ("relu", "softplus")]
 DIGITS, WORKING_DIGITS, TOLERANCE, REACH = 30, 40, mpf("1e-20"), mpf(13)
 Point = tuple[float, float, float, float, float]
 
@@ -118,7 +119,7 @@ def at_kink(first: str, second: str, point: Point) -> Table:
         return {(a, b): None if missing else mpf(0) for a, b in ORDERS if b >= 2}
     kappa, variance, sigma = r1 * u / r2, r2**2, r1 * mp.sqrt((1 - u) * (1 + u))
     mean = b1 - kappa * b2
-    c = find_smoothing(first)(mean, sigma)
+    c = (find_smoothing(first) or smooth_logistic(first))(mean, sigma)
     if sigma == 0 and first in KINK and mean != 0:
         c = [c[0], c[1], mpf(0), mpf(0), mpf(0)]
     p = KINK[second] * mp.npdf(b2 / r2) / r2
@@ -157,27 +158,56 @@ def logistic_family(name: str) -> Callable[[arb], list[arb]]:
     return derive
 
 
+def trapezoid(h: arb) -> list[tuple[arb, arb]]:
+    """Nodes and Gaussian weights of the trapezoid rule of step h, up to 12 standard deviations."""
+    count, root = int(12 / float(h)), (2 * arb.pi()).sqrt()
+    return [(k * h, h * (-((k * h) ** 2) / 2).exp() / root) for k in range(-count, count + 1)]
+
+
+def find_step(*distances: float) -> float:
+    """The step that leaves e^-76 for poles at these distances from the real line; beyond 14 they do not matter."""
+    return min([0.45, *(2 * math.pi * d / (76 + d**2 / 2) for d in (min(d, 14.0) for d in distances))])
+
+
+def find_pole(name: str) -> float:
+    """The distance of the poles of the logistic family from the real line."""
+    return math.pi / 2 if split_name(name)[0] == "tanh" else math.pi
+
+
+def to_mpf(x: arb) -> mpf:
+    """The middle of a ball."""
+    return mpf(x.mid().str(40, radius=False))
+
+
+def smooth_logistic(name: str) -> Callable[[mpf, mpf], list[mpf]]:
+    """The function (m, σ) ↦ E[s⁽ʲ⁾(m + σz)], j = 0…4, of the logistic family by the trapezoid rule."""
+    derive = logistic_family(name)
+
+    def smooth(mean: mpf, sigma: mpf) -> list[mpf]:
+        ctx.prec = 160
+        m, s = arb(mp.nstr(mean, 45)), arb(mp.nstr(sigma, 45))
+        rule = trapezoid(arb(find_step(find_pole(name) / float(sigma)) / 1.3)) if sigma else [(arb(0), arb(1))]
+        rows = [[weight * f for f in derive(m + s * z)] for z, weight in rule]
+        return [to_mpf(sum(column, arb(0))) for column in zip(*rows, strict=True)]
+
+    return smooth
+
+
 def integrate_square(first: str, second: str, point: Point, stretch: mpf) -> tuple[Table, Table]:
     """Both of the logistic family, in both Gaussian variables; in Arb's numbers, which are faster than mpmath's."""
     ctx.prec = 160
     r1, r2, u, b1, b2 = map(arb, point)
     across, one, two = ((1 - u) * (1 + u)).sqrt(), logistic_family(first), logistic_family(second)
-    pole1, pole2 = (math.pi / 2 if split_name(name)[0] == "tanh" else math.pi for name in (first, second))
+    pole1, pole2 = find_pole(first), find_pole(second)
 
-    def step(*distances: float) -> arb:
-        near = [min(d, 14.0) for d in distances]  # poles beyond 2π/0.45 do not matter
-        return arb(min([0.45, *(2 * math.pi * d / (76 + d**2 / 2) for d in near)]) / float(stretch))
-
-    def rule(h: arb) -> list[tuple[arb, arb]]:
-        count, root = int(12 / float(h)), (2 * arb.pi()).sqrt()
-        return [(k * h, h * (-((k * h) ** 2) / 2).exp() / root) for k in range(-count, count + 1)]
+    def rule(*distances: float) -> list[tuple[arb, arb]]:
+        return trapezoid(arb(find_step(*distances) / float(stretch)))
 
     far1, far2, wide = float(r1 * abs(u)), float(r2), float(r1 * across)
-    outer = step(*(pole / r for pole, r in ((pole1, far1), (pole2, far2)) if r))
-    rows = rule(step(pole1 / wide)) if wide else [(arb(0), arb(1))]
+    rows = rule(pole1 / wide) if wide else [(arb(0), arb(1))]
     shifted = [(r1 * across * z, weight) for z, weight in rows]
     sums, sizes = dict.fromkeys(ORDERS, arb(0)), dict.fromkeys(ORDERS, arb(0))
-    for t, weight in rule(outer):
+    for t, weight in rule(*(pole / r for pole, r in ((pole1, far1), (pole2, far2)) if r)):
         c, size, mean = [arb(0)] * 5, [arb(0)] * 5, b1 + r1 * u * t
         for z, inner in shifted:
             for a, f in enumerate(one(mean + z)):
@@ -187,7 +217,7 @@ def integrate_square(first: str, second: str, point: Point, stretch: mpf) -> tup
         for a, b in ORDERS:
             sums[a, b] += weight * c[a] * d[b]
             sizes[a, b] += weight * size[a] * abs(d[b])
-    found, size = ({key: mpf(x.mid().str(40, radius=False)) for key, x in part.items()} for part in (sums, sizes))
+    found, size = ({key: to_mpf(x) for key, x in part.items()} for part in (sums, sizes))
     return found, size
 
 

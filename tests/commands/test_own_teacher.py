@@ -49,3 +49,26 @@ def test_bad_options_are_named(teacher, options, word):
     done = CliRunner().invoke(app, ["fit", "--teacher", str(teacher / "teacher.npz"), "--student", "2", *chosen])
     assert done.exit_code == 2
     assert word in done.output
+
+
+def test_a_teacher_of_any_format_snapshots_and_a_continued_fit(tmp_path):
+    vectors = np.eye(2, 3)
+    np.save(tmp_path / "teacher.npy", vectors)
+    np.savetxt(tmp_path / "teacher.csv", vectors, delimiter=",")
+    (tmp_path / "teacher.json").write_text(json.dumps(vectors.tolist()))
+    losses = []
+    for ending in ("npy", "csv", "json"):
+        words = ["fit", "--teacher", str(tmp_path / f"teacher.{ending}"), "--student", "1", "--seeds", "1"]
+        words += ["--max-time", "1", "--times", "0.1,1", "--out", str(tmp_path / "out"), "--json"]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        (run,) = json.loads(done.stdout)["runs"]
+        losses.append(run["loss"])
+    assert losses[0] == losses[1] == losses[2]
+    file = next((tmp_path / "out").glob("*.nc"))
+    np.testing.assert_allclose(us.open(file).times, [0.1, 1.0])
+    done = CliRunner().invoke(app, ["fit", "--continue", str(file), "--max-time", "1e6", "--json"])
+    assert done.exit_code == 0, done.output
+    (after,) = json.loads(done.stdout)["runs"]
+    assert after["loss"] < losses[0]
+    assert after["kind"] == "minimum"

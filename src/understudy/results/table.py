@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from understudy.networks import TwoLayer
 from understudy.results.runs import Runs
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 HELD_OUT = "held out: mean cost on rows that were not trained on, of the run with the least loss."
 LEGEND = "least λ: least Hessian eigenvalue; |∇L|: largest gradient norm; time: median flow time."
+
+LEVEL = 1e-13
+"""Losses this near to their lower bound, relative to the target, are at it: sums of a few hundred terms are rounded."""
+
+BIASED_ROWS = 5
+RECOVERED = 1e-20
+"""An excess loss below which a student has recovered its teacher."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,40 @@ def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
             ]
         )
     return heads, rows
+
+
+def tell_recovery(runs: Runs) -> str | None:
+    """How many runs reach the least possible loss; None if none does.
+
+    The loss is a difference of sums of order one and so known to about 1e-15. Its excess over a minimum is known to far
+    more digits from the gradient.
+    """
+    if runs.task is None:
+        return None
+    least = runs.task.lower_bound + LEVEL * runs.task.target_scale
+    perfect = [run.certificate for run in runs if run.certificate.kind == "minimum" and run.loss <= least]
+    if not perfect:
+        return None
+    below = sum(certificate.excess < RECOVERED for certificate in perfect)
+    return (
+        f"{len(perfect)} of {len(runs)} runs reach the least possible loss, to rounding. "
+        f"By their gradients, {below} are within {RECOVERED:.0e} of it."
+    )
+
+
+def tell_biases(runs: Runs) -> list[str]:
+    """The bias of each neuron and the offset, of the run that stands for each of the first rows."""
+    told = []
+    for line in runs.lines[:BIASED_ROWS]:
+        network = runs[line.first].parameters
+        if isinstance(network, TwoLayer) and network.bias is not None:
+            words = ", ".join(f"{bias:.4f}" for bias in np.asarray(network.bias))
+            offset = np.atleast_1d(0.0 if network.offset is None else network.offset)
+            last = ", ".join(f"{entry:.4f}" for entry in offset)
+            told.append(
+                f"Biases of {line.verdict} {line.label} (seed {runs.seeds[line.first]}): {words}; offset {last}."
+            )
+    return told
 
 
 def as_text(runs: Runs) -> str:

@@ -1,0 +1,36 @@
+"""What the table of a fit says beside its rows."""
+
+import numpy as np
+import pytest
+
+import understudy as us
+from understudy.results.table import tell_biases, tell_recovery
+
+
+def test_recovered_teachers_are_counted():
+    task = us.Population(us.Teacher.orthonormal(2, dim=3), width=2)
+    assert tell_recovery(us.fit(task, seeds=2)) == (
+        "2 of 2 runs reach the least possible loss, to rounding. By their gradients, 2 are within 1e-20 of it."
+    )
+    assert tell_recovery(us.fit(us.Population(us.Teacher.orthonormal(2, dim=3), width=1), seeds=1)) is None
+
+
+def test_the_bias_of_each_neuron_is_told():
+    teacher = us.Teacher(np.eye(1, 2), [1.0], "erf", bias=[0.5], offset=0.25)
+    runs = us.fit(us.Population(teacher, 1, bias="trained"), seeds=1)
+    (told,) = tell_biases(runs)
+    assert told in {f"Biases of minimum 1-copy (seed 0): {sign}0.5000; offset 0.2500." for sign in ("", "-")}
+    assert tell_biases(us.fit(us.Population(us.Teacher.orthonormal(1, dim=2), 1), seeds=1)) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_students_of_four_teachers_with_biases(width):
+    teacher = us.Teacher(np.eye(4, 5), np.ones(4), "erf", bias=[0.5, -0.5, 0.5, -0.5])
+    runs = us.fit(us.Population(teacher, width, bias="trained"), seeds=20)
+    assert {run.certificate.kind for run in runs} <= {"minimum", "strict saddle"}
+    assert all(run.structure.label for run in runs)
+    assert all(run.parameters.bias.shape == (width,) for run in runs)
+    if width == 4:
+        assert "20 of 20 runs" in tell_recovery(runs)
+        assert "20 are within 1e-20" in tell_recovery(runs)
