@@ -25,9 +25,9 @@ def exact_entries(points, factor, order):
 
 @cache
 def height(name, order):
-    """The largest |s⁽ⁱ⁾(x)|, |x| ≤ 40: all points have |b| + 9 r below that."""
+    """The largest |s⁽ⁱ⁾(x)|, |x| ≤ 40, or 1: all points have |b| + 9 r below 40, and kinks are densities."""
     x = np.linspace(-40, 40, 16001)
-    return float(np.max(np.abs(activations.get(name).derivatives(x)[order])))
+    return max(1.0, float(np.max(np.abs(activations.get(name).derivatives(x)[order]))))
 
 
 def check_entry(pair, points, result, name, term):

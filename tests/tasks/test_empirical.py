@@ -155,3 +155,9 @@ def test_named_costs_are_not_negative():
     for name, cost in costs.COSTS.items():
         assert costs.is_bounded(cost), name
     assert us.Empirical(NETWORKS["own"], X, X[:, 0], activation="erf", cost=lambda f, y: f - y).lower_bound == -np.inf
+
+
+def test_the_cross_entropy_needs_one_output_per_class():
+    network = us.TwoLayer(np.ones((2, 3)), np.ones(2))
+    with pytest.raises(ValueError, match=r"one output per class; received one with a single output.*cost='logistic'"):
+        us.Empirical(network, np.ones((4, 3)), np.array([0, 1, 0, 1]), activation="tanh", cost="cross-entropy")

@@ -94,11 +94,11 @@ def biased_partials(first: Activation, second: Activation, c: Covariance, means:
     while not closed_form and 2 * nodes <= FINEST:
         nodes *= 2
         coarse, (found, size) = found, _in_batches(first, second, c, means, nodes)
-        sizes = zip(found, coarse, size, _beyond(first, second, c, means), strict=True)
-        argument = _argument(first, second, c, means)
-        changes = [4 * jnp.abs(x - y) + _rounding(s, argument) + cut for x, y, s, cut in sizes]
-        error = BiasedPartials(*changes)
-        now = np.asarray(error.value)
+        changes = BiasedPartials(*(4 * jnp.abs(x - y) for x, y in zip(found, coarse, strict=True)))
+        units = _argument(first, second, c, means) + 6 * math.sqrt(6 * nodes)
+        parts = zip(changes, size, _beyond(first, second, c, means), strict=True)
+        error = BiasedPartials(*(change + _rounding(s, units) + cut for change, s, cut in parts))
+        now = np.asarray(changes.value)
         if np.all(now <= 1e-13 * np.asarray(size.value)) or (before is not None and np.all(now > before / 4)):
             break
         before = now
@@ -117,13 +117,15 @@ def _heights(activation: Activation) -> tuple[float, ...]:
     return tuple(float(1.1 * np.max(np.abs(np.asarray(f)) / (1 + np.abs(x)) ** activation.growth)) for f in rows)
 
 
-def _largest(activation: Activation, q: Array) -> list[Array]:
-    """`_heights` for every entry of q; a kinked σ has σ'' = 2κδ, whose averages are 2κ φ^(l)(h) / r^(l+1)."""
+def _largest(activation: Activation, q: Array, mean: Array) -> list[Array]:
+    """`_heights` for every entry of q; a kinked σ has σ'' = 2κδ, whose averages are 2κ φ^(l)(h) / r^(l+1), h = m/r."""
     rows = [jnp.full_like(q, height) for height in _heights(activation)]
     if not isinstance(activation, PiecewiseLinear):
         return rows
-    r = jnp.sqrt(jnp.where(q > 0, q, jnp.inf))
-    return [*rows[:2], *(0.8 * abs(activation.kink) / r ** (i - 1) for i in (2, 3, 4))]
+    r = jnp.sqrt(jnp.where(q > 0, q, 1.0))
+    h = jnp.abs(mean) / r
+    bump = jnp.where(q > 0, 2 * abs(activation.kink) * bivariate.density(h) / r, 0.0)
+    return [*rows[:2], *(bump * ((1 + h) / r) ** order for order in range(3))]
 
 
 def _beyond(first: Activation, second: Activation, c: Covariance, means: biased.Means) -> list[Array]:
@@ -137,7 +139,7 @@ def _beyond(first: Activation, second: Activation, c: Covariance, means: biased.
     mass = cut**growth * math.exp(-(cut**2) / 2) / (1 - growth / cut**2)
     sides = ((first, c.q11, means[0]), (second, c.q22, means[1]))
     large = [(1 + jnp.abs(mean) + jnp.sqrt(q)) ** a.growth for a, q, mean in sides]
-    one, two = _largest(first, c.q11), _largest(second, c.q22)
+    one, two = (_largest(*side) for side in sides)
     return [factor * mass * one[i] * two[j] * large[0] * large[1] for factor, i, j in BIASED_TERMS]
 
 
@@ -157,13 +159,15 @@ _UNSEEN = 1e-12
 """Relative mismatch of second moments above which quadrature has missed something."""
 
 
-def _rounding(size: Array, argument: Array | float = 0.0) -> Array:
+def _rounding(size: Array, units: Array | float = 0.0) -> Array:
     """The rounding error of a sum of this size.
 
-    64 units for the terms (about 30 operations) and their sum in pairs; `argument` see `_argument`. In the tails the
-    exponents of the terms are about log(size), and each is rounded: 1.5 units of each of up to four exponentials.
+    64 units for each term (about 30 operations). In the tails the exponents of the terms are about log(size), and each
+    is rounded: 1.5 units of each of up to four exponentials. Quadrature adds `units`: those of `_argument`, and for N
+    terms that are added one after another 6√N, six standard deviations of independent roundings; a line has at most
+    six times `nodes` terms.
     """
-    return _EPSILON * (64 + argument + 6 * jnp.abs(jnp.log(jnp.where(size > 0, size, 1.0)))) * size
+    return _EPSILON * (64 + units + 6 * jnp.abs(jnp.log(jnp.where(size > 0, size, 1.0)))) * size
 
 
 def _in_batches(

@@ -87,6 +87,11 @@ def targets_for(cost: Cost, targets: ArrayLike, output: tuple[int, ...]) -> np.n
             raise ValueError(f"Class labels go up to {classes - 1}, but the network has only {output[1]} outputs.")
         return one_hot(y, output[1])
     y = np.asarray(y, float)
+    if cost is cross_entropy and len(output) == 1:
+        raise ValueError(
+            "The cross-entropy needs a network with one output per class; received one with a single output. Give it "
+            "outgoing weights of shape (width, classes), or use cost='logistic' for two classes."
+        )
     if y.shape != output and len(output) == 2 and y.shape == (output[0],) and output[1] == 1:
         y = y[:, None]
     if y.shape != output:
