@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -23,12 +24,23 @@ _SOLVE, _CHECK = 1e-8, 1e-4
 
 def attempt(task: Task, departure: Float[np.ndarray, " P"]) -> Jump | None:
     """The justified jump from `departure`, or None."""
-    search = _Search(task.prepared(departure), departure)
+    fine = task.prepared(departure)
+    local, origin = fine.straight_chart(jnp.asarray(departure))
+    found = _attempt(local, np.asarray(origin))
+    if found is None:
+        return None
+    end = np.asarray(local.point(jnp.asarray(found.end)))
+    norm, distance = np.linalg.norm(Curvature(fine).slope(end)[1]), np.linalg.norm(end - departure)
+    return found._replace(end=end, gradient_norm=np.asarray(norm), distance=np.asarray(distance))
+
+
+def _attempt(task: Task, departure: np.ndarray) -> Jump | None:
+    search = _Search(task, departure)
     move = search.solve(departure, search.gradient, _SOLVE)
     if move is None or not np.all(np.isfinite(move)):
         return None
     decrement = float(np.sqrt(max(search.gradient @ move, 0.0)))
-    soft = search.soft_directions()
+    soft = search.soft_directions(move)
     if soft is None or not all(search.is_convex(offset) for offset in _offsets(move, decrement, *soft)):
         return None
     return search.follow_newton(decrement)
@@ -61,10 +73,13 @@ class _Search:
         found = self.curvature.solve(point, self.inverse, right, tolerance=tolerance, lift=self._lift(point))
         return found.x if found.positive and (found.converged or tolerance == _SOLVE) else None
 
-    def soft_directions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The softest directions and their curvatures, or None if one of them is not positive."""
+    def soft_directions(self, move: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The softest directions and their curvatures, or None if one of them is not positive.
+
+        Newton's step is mostly along the softest one.
+        """
         values, vectors, _ = lowest_eigenpairs(
-            self.curvature, self.departure, self.inverse, SOFT_DIRECTIONS, 1e-3, 30, self._lift(self.departure)
+            self.curvature, self.departure, self.inverse, SOFT_DIRECTIONS, 1e-3, 30, self._lift(self.departure), move
         )
         return (vectors, values) if values[0] > 0 else None
 

@@ -202,7 +202,8 @@ def follow(
             yield index, land(task, run, width)
         return
     with threadpool_limits(limits=1, user_api="blas"):
-        if size > large.LARGE and lanes is None and observe is None and task.softened(_NOISE * options.atol).is_flat:
+        flat = lanes is None and observe is None and task.softened(_NOISE * options.atol).is_flat
+        if flat and size > large.least_size(task):
             yield from large.follow(task, starts, options, watch)
         else:
             yield from _follow(task, starts, options, count, watch, observe)

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.dynamics.programs import Kind, put_together, taken_apart
 from understudy.tasks.task import Task
 
 MOST_ITERATIONS = 300
@@ -41,10 +41,9 @@ class Curvature:
     """Gradients and Hessian products of one task, and solves with them, compiled once per kind of task."""
 
     def __init__(self, task: Task):
-        leaves, structure = jax.tree.flatten(task)
         self.task = task
-        self.leaves = [leaf for leaf in leaves if eqx.is_array(leaf)]
-        self._do = _compiled(structure, tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves))
+        self.leaves, kind = taken_apart(task)
+        self._do = _compiled(kind)
         self._nothing = np.zeros((0, task.size))
 
     def slope(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -99,11 +98,12 @@ def lowest_eigenpairs(
     tolerance: float,
     iterations: int,
     lift: tuple[np.ndarray, float] | None = None,
+    near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The lowest eigenvalues of the Hessian, their eigenvectors as rows, and the norms of the residuals.
 
     By LOBPCG (Knyazev 2001) with the inverse blocks as preconditioner. Within the norm of its residual of each value
-    there is an eigenvalue.
+    there is an eigenvalue. `near`: a direction that is known to be soft.
     """
     from scipy.sparse.linalg import LinearOperator, lobpcg  # slow to import
 
@@ -112,7 +112,9 @@ def lowest_eigenpairs(
     blocks = np.asarray(inverse)
 
     def multiply(columns: np.ndarray) -> np.ndarray:
-        found = curvature.product(point, np.ascontiguousarray(columns.T, float)).T  # SciPy may try whole numbers
+        rows = np.zeros((count, size))  # always so many: every number of rows would be a program of its own
+        rows[: columns.shape[1]] = columns.T
+        found = curvature.product(point, rows)[: columns.shape[1]].T
         return found if lift is None else found + lift[1] * (lift[0].T @ (lift[0] @ columns))
 
     def precondition(columns: np.ndarray) -> np.ndarray:
@@ -121,6 +123,8 @@ def lowest_eigenpairs(
         return found
 
     start = precondition(np.random.default_rng(0).standard_normal((size, count)))
+    if near is not None and np.any(near):
+        start[:, 0] = near / np.linalg.norm(near)
     operator = LinearOperator((size, size), matvec=multiply, matmat=multiply, dtype=float)
     helper = LinearOperator((size, size), matvec=precondition, matmat=precondition, dtype=float)
     with warnings.catch_warnings():
@@ -139,13 +143,9 @@ def precondition(groups: np.ndarray, inverse: Float[Array, "groups b b"], r: Arr
 
 
 @lru_cache(maxsize=32)
-def _compiled(structure: Any, fixed: tuple[Any, ...]) -> _Programs:
-    """The programs of one kind of task. Tasks are flattened once rather than at each call, which would cost as much
-    as a gradient. `fixed`: the leaves of the task that are not arrays, with None in place of arrays."""
-
+def _compiled(kind: Kind) -> _Programs:
     def task_of(arrays: list[Any]) -> Task:
-        left = iter(arrays)
-        return jax.tree.unflatten(structure, [next(left) if leaf is None else leaf for leaf in fixed])
+        return put_together(kind, arrays)
 
     def slope(arrays: list[Any], point: Array) -> tuple[Array, Array]:
         return task_of(arrays).value_and_gradient(point)
@@ -154,7 +154,7 @@ def _compiled(structure: Any, fixed: tuple[Any, ...]) -> _Programs:
         return jax.linearize(lambda v: slope(arrays, v)[1], point)[1]
 
     def inverse(arrays: list[Any], point: Array, shift: Array) -> Array:
-        return _inverse_blocks(task_of(arrays).hessian_blocks(point), shift)
+        return inverse_blocks(task_of(arrays).hessian_blocks(point), shift)
 
     def product(arrays: list[Any], point: Array, directions: Array) -> Array:
         return jax.lax.map(linear(arrays, point), directions)
@@ -176,12 +176,13 @@ def _compiled(structure: Any, fixed: tuple[Any, ...]) -> _Programs:
             less = jax.lax.cond(share != 0, lambda: share * there(v), lambda: jnp.zeros_like(v))
             return shift * v + here(v) - less + height * (rows.T @ (rows @ v))
 
-        return _conjugate_gradients(apply, lambda r: precondition(groups, blocks, r), right, scale, tolerance, relative)
+        return conjugate_gradients(apply, lambda r: precondition(groups, blocks, r), right, scale, tolerance, relative)
 
     return _Programs(*(jax.jit(f) for f in (slope, inverse, product, solve, tangents)))
 
 
-def _inverse_blocks(blocks: Float[Array, "groups b b"], shift: Array) -> Float[Array, "groups b b"]:
+def inverse_blocks(blocks: Float[Array, "groups b b"], shift: Array) -> Float[Array, "groups b b"]:
+    """The inverses of the blocks plus shift·I, made positive where they are not; traceable."""
     eye = jnp.eye(blocks.shape[1])
     matrices = (blocks + jnp.swapaxes(blocks, 1, 2)) / 2 + shift * eye[None]
     factors = jax.lax.linalg.cholesky(matrices, symmetrize_input=False)
@@ -195,7 +196,7 @@ def _inverse_blocks(blocks: Float[Array, "groups b b"], shift: Array) -> Float[A
     return jnp.where(good, found, rough)
 
 
-def _conjugate_gradients(
+def conjugate_gradients(
     apply: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
     right: Array,
@@ -203,6 +204,8 @@ def _conjugate_gradients(
     tolerance: Array,
     relative: Array,
 ) -> tuple[Array, Array, Array, Array]:
+    """The fields of a `Solution` of apply(x) = right, traceable; see `Curvature.solve`."""
+
     def size(z: Array) -> Array:
         return jnp.sqrt(jnp.mean((z * scale) ** 2))
 

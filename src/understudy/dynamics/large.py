@@ -9,65 +9,57 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.dynamics import far_jump, jump
+from understudy.dynamics import jump
+from understudy.dynamics.free_run import FIRST_STEP, LATER, FreeRun
 from understudy.dynamics.multistep import Multistep
-from understudy.dynamics.systems import Built, Matrixfree, Systems
+from understudy.dynamics.programs import Kind, put_together, taken_apart
+from understudy.dynamics.systems import Systems
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.task import Task
 
 LARGE = 500
 """Number of parameters above which a factorisation costs more than what compiled, batched steps save."""
 
-_FIRST_STEP = 1e-2
+_PRODUCTS = 100
+"""The same where exact products with the Hessian cost little more than a gradient."""
 
-_LATER = 4.0
-"""A jump that was not justified is tried again after this many times the time, if the gradient is still small."""
+
+def least_size(task: Task) -> int:
+    """Number of parameters above which `follow` is faster than batched steps with dense Hessians."""
+    return _PRODUCTS if task.hessian_groups is not None and task.closed_form else LARGE
 
 
 @lru_cache(maxsize=32)
-def _compiled(structure: Any, fixed: tuple[Any, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Functions (arrays of a task, point) ↦ (gradient, rough Hessian) and ↦ gradient.
-
-    Tasks are flattened once rather than at each call, which would cost as much as a gradient. `fixed`: the leaves of
-    the task that are not arrays, with None in place of arrays.
-    """
-
-    def task_of(arrays: list[Any]) -> Task:
-        left = iter(arrays)
-        leaves = [next(left) if leaf is None else leaf for leaf in fixed]
-        return jax.tree.unflatten(structure, leaves)
-
+def _compiled(kind: Kind) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Functions (arrays of a task, point) ↦ (gradient, rough Hessian) and ↦ gradient."""
     return (
-        jax.jit(lambda leaves, vector: task_of(leaves).evaluate_roughly(vector)[1:]),
-        jax.jit(lambda leaves, vector: task_of(leaves).value_and_gradient(vector)[1]),
+        jax.jit(lambda arrays, vector: put_together(kind, arrays).evaluate_roughly(vector)[1:]),
+        jax.jit(lambda arrays, vector: put_together(kind, arrays).value_and_gradient(vector)[1]),
     )
 
 
 def _systems(task: Task) -> Systems:
-    if task.hessian_groups is not None:
-        return Matrixfree(task)
-    leaves, structure = jax.tree.flatten(task)
-    arrays = [leaf for leaf in leaves if eqx.is_array(leaf)]
-    both, slope = _compiled(structure, tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves))
+    arrays, kind = taken_apart(task)
+    both, slope = _compiled(kind)
 
     def evaluate(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gradient, hessian = both(arrays, vector)
         return np.asarray(gradient), np.asarray(hessian)
 
-    return Built(evaluate, lambda vector: np.asarray(slope(arrays, vector)))
+    return Systems(evaluate, lambda vector: np.asarray(slope(arrays, vector)))
 
 
 def follow(
     task: Task, starts: np.ndarray, options: FlowOptions, watch: Callable[[int, int, float], None] | None
 ) -> Iterator[tuple[int, Trajectory]]:
     """The same as `flow.follow`, for large problems."""
+    run = _Run if task.hessian_groups is None else FreeRun
     for index, start in enumerate(starts):
-        yield index, _Run(task, start, options).finish(watch)
+        yield index, run(task, start, options).finish(watch)
 
 
 class _Run:
@@ -76,7 +68,7 @@ class _Run:
     def __init__(self, task: Task, start: np.ndarray, options: FlowOptions):
         self.task, self.options = task, options
         systems = self._use(task.prepared(start))
-        self.stepper = Multistep(systems, start, options.rtol, options.atol, _FIRST_STEP)
+        self.stepper = Multistep(systems, start, options.rtol, options.atol, FIRST_STEP)
         self.times = options.times
         self.kept = np.full((len(self.times), start.size), np.nan)
         self.kept[self.times == 0] = start
@@ -102,7 +94,7 @@ class _Run:
                 leap = self._jump()
                 if leap is not None:
                     return self._trajectory("polished", leap)
-                pause, later = min(pause, s.gradient_norm / 30), _LATER * s.time
+                pause, later = min(pause, s.gradient_norm / 30), LATER * s.time
             if ending is not None:
                 return self._trajectory(ending, None)
             self._advance()
@@ -110,8 +102,6 @@ class _Run:
                 watch(1, s.accepted, s.time)
 
     def _jump(self) -> jump.Jump | None:
-        if self.task.hessian_groups is not None:
-            return far_jump.attempt(self.task, self.stepper.vector)
         return jump.justified(self.task, self.stepper.vector[None], [0]).get(0)
 
     def _ending(self) -> Ending | None:

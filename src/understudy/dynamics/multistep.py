@@ -21,16 +21,18 @@ from jaxtyping import Float
 from understudy.dynamics.systems import Systems
 
 MAX_ORDER = 5
-_KAPPA = np.array([0.0, -0.1850, -1 / 9, -0.0823, -0.0415, 0.0])
-_GAMMA = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, MAX_ORDER + 1))])
-_ALPHA = (1 - _KAPPA) * _GAMMA
-_ERROR = _KAPPA * _GAMMA + 1 / np.arange(1, MAX_ORDER + 2)
+KAPPA = np.array([0.0, -0.1850, -1 / 9, -0.0823, -0.0415, 0.0])
+GAMMA = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, MAX_ORDER + 1))])
+ALPHA = (1 - KAPPA) * GAMMA
+ERROR = KAPPA * GAMMA + 1 / np.arange(1, MAX_ORDER + 2)
 
 _NEWTON = 3e-3
 """Remaining error of d, in units of the tolerance, at which Newton's method stops."""
 _NEWTON_STEPS = 4
 _SOLVE = 0.1 * _NEWTON
-_WORTH = 1.2
+SAFETY = 0.9
+"""Steps have this share of the length that the error estimate allows."""
+WORTH = 1.2
 """A step is lengthened only by more than this: every change of length spoils the preconditioner a little."""
 
 
@@ -83,14 +85,14 @@ class Multistep:
         k, d = self.order, self.differences
         predicted = d[: k + 1].sum(axis=0)
         scale = self.atol + self.rtol * np.abs(predicted)
-        correction = self._newton(predicted, _GAMMA[1 : k + 1] @ d[1 : k + 1] / _ALPHA[k], scale)
+        correction = self._newton(predicted, GAMMA[1 : k + 1] @ d[1 : k + 1] / ALPHA[k], scale)
         if correction is None:
             return self._refuse(0.5)
         end = predicted + correction
         scale = self.atol + self.rtol * np.maximum(np.abs(end), np.abs(d[0]))
-        error = _rms(_ERROR[k] * correction / scale)
+        error = _rms(ERROR[k] * correction / scale)
         if not error <= 1:
-            return self._refuse(max(0.2, 0.9 * error ** (-1 / (k + 1))) if np.isfinite(error) else 0.2)
+            return self._refuse(max(0.2, SAFETY * error ** (-1 / (k + 1))) if np.isfinite(error) else 0.2)
         self.time = latest if self.time + self.length >= latest else self.time + self.length
         self.accepted, self._equal = self.accepted + 1, self._equal + 1
         d[k + 2], d[k + 1] = correction - d[k + 1], correction
@@ -107,10 +109,10 @@ class Multistep:
         gains = {}
         for order, difference in ((k - 1, d[k]), (k, correction), (k + 1, d[k + 2])):
             if 1 <= order <= MAX_ORDER:
-                error = max(_rms(_ERROR[order] * difference / scale), 1e-12)
-                gains[order] = 0.9 * error ** (-1 / (order + 1))
+                error = max(_rms(ERROR[order] * difference / scale), 1e-12)
+                gains[order] = SAFETY * error ** (-1 / (order + 1))
         best = max(gains, key=lambda order: gains[order])
-        if gains[best] >= _WORTH:
+        if gains[best] >= WORTH:
             self.order = best
             self._scale(min(gains[best], 10.0))
 
@@ -129,7 +131,7 @@ class Multistep:
 
     def _newton(self, predicted: np.ndarray, psi: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
         """The correction d, or None if it was not found because the step is too long."""
-        c, systems = self.length / _ALPHA[self.order], self.systems
+        c, systems = self.length / ALPHA[self.order], self.systems
         slope = systems.move(predicted)
         residual = -c * slope - psi
         total, size = np.zeros_like(predicted), np.inf

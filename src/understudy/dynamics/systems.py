@@ -1,6 +1,6 @@
-"""Linear systems of implicit steps: with a built Hessian, or with products only.
+"""Linear systems of implicit steps with a Hessian that is built at every step.
 
-Both solve (I + cH) x = r by conjugate gradients with a preconditioner from an earlier step.
+They are solved by conjugate gradients with a preconditioner from an earlier step.
 
 **Reference**: preconditioning by an old factor as in Brown, Hindmarsh 1986, "Matrix-free methods for stiff systems of
 ODE's", SIAM Journal on Numerical Analysis 23.
@@ -8,96 +8,17 @@ ODE's", SIAM Journal on Numerical Analysis 23.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-
-from understudy.dynamics.krylov import Curvature
-from understudy.tasks.task import Task
 
 _ITERATIONS, _MANY = 40, 16
 """Conjugate-gradient iterations allowed with a built Hessian, and those after which the next step gets a new
 preconditioner. An iteration costs two products of a matrix and a vector, a new preconditioner about a hundred."""
 
-_SLOWER, _MORE = 1.5, 4
-"""With products only, blocks are renewed when solves take this many times as many iterations as right after the last
-renewal, and so many more. Renewing costs as much as three to ten products."""
 
-_CHANGE = 1.5
-"""They are also renewed when c has changed by this factor."""
-
-
-class Systems(ABC):
-    """The gradient, and systems with I + cH where H is taken at the point given to `move`."""
-
-    factorisations = 0
-
-    @abstractmethod
-    def gradient(self, point: np.ndarray) -> np.ndarray:
-        """∇L."""
-
-    @abstractmethod
-    def move(self, point: np.ndarray) -> np.ndarray:
-        """Take H at this point from now on. Returns the gradient there."""
-
-    @abstractmethod
-    def solve(self, c: float, residual: np.ndarray, scale: np.ndarray, tolerance: float) -> np.ndarray | None:
-        """(I + cH)⁻¹ residual, to `tolerance` in units of `scale`, or None if I + cH is not positive definite."""
-
-    @abstractmethod
-    def solve_roughly(self, residual: np.ndarray) -> np.ndarray:
-        """The preconditioner of the last solve applied to a vector."""
-
-
-class Matrixfree(Systems):
-    """Exact products with H, preconditioned by its diagonal blocks; see `krylov`."""
-
-    def __init__(self, task: Task):
-        self._curvature = Curvature(task)
-        self._point = np.zeros(task.size)
-        self._inverse: Any = None
-        self._c, self._best, self._last = 0.0, 0, 0
-
-    def gradient(self, point: np.ndarray) -> np.ndarray:
-        return self._curvature.slope(point)[1]
-
-    def move(self, point: np.ndarray) -> np.ndarray:
-        self._point = point
-        return self.gradient(point)
-
-    def solve(self, c: float, residual: np.ndarray, scale: np.ndarray, tolerance: float) -> np.ndarray | None:
-        slow = self._last > _SLOWER * self._best + _MORE
-        fresh = self._inverse is None or slow or not 1 / _CHANGE < c / self._c < _CHANGE
-        for renew in (fresh, True):
-            if renew:
-                self._inverse = self._curvature.inverse(self._point, 1 / c)
-                self._c, self.factorisations = c, self.factorisations + 1
-            found = self._curvature.solve(
-                self._point, self._inverse, residual / c, shift=1 / c, weight=1 / scale, tolerance=tolerance
-            )
-            self._last = found.iterations
-            if renew:
-                self._best = found.iterations
-            if found.converged:
-                return found.x
-            if fresh:
-                break
-        self._inverse = None
-        return None
-
-    def solve_roughly(self, residual: np.ndarray) -> np.ndarray:
-        groups = self._curvature.task.hessian_groups
-        assert self._inverse is not None
-        assert groups is not None
-        found = np.empty_like(residual)
-        found[groups] = np.einsum("gab,gb->ga", np.asarray(self._inverse), residual[groups]) / self._c
-        return found
-
-
-class Built(Systems):
-    """The Hessian in single precision at every point; the preconditioner is the inverse of I + cH of an earlier step.
+class Systems:
+    """Systems (I + cH) x = r. H is the Hessian in single precision at every point; the preconditioner is the inverse of I + cH of an earlier step.
 
     It is reused for ten to twenty steps.
 
@@ -113,16 +34,20 @@ class Built(Systems):
         self._work = 0
         self._preconditioner: np.ndarray | None = None
         self._hessian = np.zeros((0, 0), np.float32)
+        self.factorisations = 0
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
+        """∇L."""
         return self._slope(point)
 
     def move(self, point: np.ndarray) -> np.ndarray:
+        """Take H at this point from now on. Returns the gradient there."""
         slope, hessian = self._evaluate(point)
         self._hessian = np.asarray(hessian, np.float32)
         return slope
 
     def solve(self, c: float, residual: np.ndarray, scale: np.ndarray, tolerance: float) -> np.ndarray | None:
+        """(I + cH)⁻¹ residual, to `tolerance` in units of `scale`, or None if I + cH is not positive definite."""
         if self._preconditioner is None or self._work > _MANY:
             self._factorise(c)
         found, fresh = None, self._work == 0
@@ -133,6 +58,7 @@ class Built(Systems):
         return found
 
     def solve_roughly(self, residual: np.ndarray) -> np.ndarray:
+        """The preconditioner of the last solve applied to a vector."""
         assert self._preconditioner is not None
         return (self._preconditioner @ residual.astype(np.float32)).astype(float)
 

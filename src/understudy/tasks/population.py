@@ -32,6 +32,7 @@ from understudy.tasks.population_imitation import imitate_teacher
 from understudy.tasks.reduction import Reduction, unreduced
 from understudy.tasks.span import Span, span_of
 from understudy.tasks.split_terms import SplitTerms
+from understudy.tasks.straightened import Straightened
 from understudy.tasks.structure import Structure
 from understudy.tasks.symmetries import Symmetries
 from understudy.tasks.task import Evaluation, Task
@@ -302,6 +303,13 @@ class Population(Task):
 
     def hessian_blocks(self, vector: Float[Array, " P"]) -> Float[Array, "groups b b"]:
         return unbiased.hessian_blocks(self, vector)
+
+    def straight_chart(self, vector: Float[Array, " P"]) -> 'tuple[Task, Float[Array, " P"]]':
+        """See `Straightened`. Homogeneous neurons have an exact symmetry instead, and need no other coordinates."""
+        if not self.trains_outgoing or self.biased or self.activation.homogeneity is not None:
+            return self.chart(vector)
+        local = Straightened(self, self.width, self.dim)
+        return local, local.coordinates(vector)
 
     def outside_hessian(self, vector: Float[Array, " P"]) -> Float[Array, "n n"]:
         """The Hessian's block on any direction e orthogonal to every student and teacher: ∂²L/∂(w_i·e)∂(w_j·e).

@@ -156,6 +156,13 @@ class Task(eqx.Module):
         """
         return self, vector
 
+    def straight_chart(self, vector: Float[Array, " P"]) -> 'tuple[Task, Float[Array, " Q"]]':
+        """A chart in which valleys of the loss are straighter, and the coordinates of the point; traceable.
+
+        It is for arguments that hold in any coordinates (see `dynamics.jump`); the flow itself depends on coordinates.
+        """
+        return self.chart(vector)
+
     def point(self, local: Float[Array, " Q"]) -> Float[Array, " P"]:
         """The parameters at the given coordinates of a chart."""
         return local
