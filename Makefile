@@ -35,6 +35,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 docs: $(STAMP)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-SECONDS = float(os.environ.get("UNDERSTUDY_BENCH_SECONDS", "720"))
+SECONDS = float(os.environ.get("UNDERSTUDY_BENCH_SECONDS", "1200"))
 """When this many seconds have passed, sections that have not begun are left out, and said to be."""
 
 _begun = time.perf_counter()
