@@ -1,6 +1,7 @@
 """Compiled multistep runs without Hessians, beside SciPy's Radau and the batched flow."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -66,7 +67,7 @@ def test_limits_are_kept(task, begin):
 @pytest.mark.parametrize("order", [1, 3, 5])
 def test_differences_are_rescaled_as_in_the_plain_method(order):
     plain = (_interpolation(order, 0.7) @ _interpolation(order, 1.0)).T
-    masked = np.asarray(newton_krylov._rescaling(np.asarray(order), np.asarray(0.7)))
+    masked = np.asarray(newton_krylov._rescaling(jnp.asarray(order), jnp.asarray(0.7)))
     np.testing.assert_allclose(masked[: order + 1, : order + 1], plain, atol=1e-14)
     np.testing.assert_array_equal(masked[order + 1 :], np.eye(len(masked))[order + 1 :])
 

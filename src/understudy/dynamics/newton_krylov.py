@@ -164,7 +164,7 @@ def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
     d = jax.lax.cond(over, lambda: _rescaling(k, fit) @ s.differences, lambda: s.differences)
     h, equal = s.length * fit, jnp.where(over, 0, s.equal)
     alpha = jnp.asarray(ALPHA)[k]
-    predicted, psi = jnp.where(k >= _INDEX, jnp.stack([jnp.ones(_ROWS), _WEIGHTS / alpha]), 0.0) @ d
+    predicted, psi = (jnp.stack([jnp.ones(_ROWS), _WEIGHTS / alpha]) * jnp.where(k >= _INDEX, 1.0, 0.0)[None]) @ d
     # The last correction of a step of this length is a first guess.
     guess = jnp.where(equal > 0, d[k + 1], 0.0)
     found = _solve(task, predicted, psi, guess, h / alpha, limits.atol + limits.rtol * jnp.abs(predicted), s.blocks)
@@ -177,12 +177,12 @@ def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
     shorter = jnp.where(solved, jnp.clip(SAFETY * error ** (-1 / (k + 1)), 0.2, 1.0), 0.5)
     # After an accepted step: differences `renewal @ d + ends ⊗ correction`.
     renewal, ends = jnp.asarray(_RENEWAL)[k], jnp.asarray(_ENDS)[k]
-    gains = _gains(k, jnp.stack([d[k] + correction, correction, correction - d[k + 1]]) / scale)
+    gains = _gains(k, jnp.stack([d[k] + correction, correction, correction - d[k + 1]]) / scale[None])
     best = jnp.argmax(gains)
     changes = accept & (equal + 1 > k) & (gains[best] >= WORTH)
     order = jnp.where(changes, k - 1 + best, k)
     factor = jnp.where(accept, jnp.where(changes, jnp.minimum(gains[best], 10.0), 1.0), shorter)
-    renewed = jax.lax.cond(accept, lambda: renewal @ d + ends[:, None] * correction, lambda: d)
+    renewed = jax.lax.cond(accept, lambda: renewal @ d + ends[:, None] * correction[None], lambda: d)
     renewed = jax.lax.cond(factor == 1, lambda: renewed, lambda: _rescaling(order, factor) @ renewed)
     time = jnp.where(s.time + h >= limits.max_time, limits.max_time, s.time + h)
     snapshot, kept = _keep(s, times, accept, time, h, k, (renewal, ends, d, correction))
