@@ -24,7 +24,7 @@ from understudy.tasks.task import Task
 LARGE = 500
 """Number of parameters above which a factorisation costs more than what compiled, batched steps save."""
 
-_PRODUCTS = 100
+_PRODUCTS = 130
 """The same where exact products with the Hessian cost little more than a gradient."""
 
 
