@@ -18,9 +18,9 @@ preconditioner. An iteration costs two products of a matrix and a vector, a new 
 
 
 class Systems:
-    """Systems (I + cH) x = r. H is the Hessian in single precision at every point; the preconditioner is the inverse of I + cH of an earlier step.
+    """Systems (I + cH) x = r with the Hessian H in single precision at every point.
 
-    It is reused for ten to twenty steps.
+    The preconditioner is the inverse of I + cH of an earlier step. It is reused for ten to twenty steps.
 
     **Arguments**: `evaluate(θ)` returns gradient and Hessian, `slope(θ)` the gradient alone.
     """
