@@ -29,9 +29,9 @@ def attempt(task: Task, departure: Float[np.ndarray, " P"]) -> Jump | None:
     found = _attempt(local, np.asarray(origin))
     if found is None:
         return None
-    end = np.asarray(local.point(jnp.asarray(found.end)))
-    norm, distance = np.linalg.norm(Curvature(fine).slope(end)[1]), np.linalg.norm(end - departure)
-    return found._replace(end=end, gradient_norm=np.asarray(norm), distance=np.asarray(distance))
+    end = local.point(jnp.asarray(found.end))
+    norm = jnp.linalg.norm(Curvature(fine).slope(np.asarray(end))[1])
+    return found._replace(end=end, gradient_norm=norm, distance=jnp.linalg.norm(end - jnp.asarray(departure)))
 
 
 def _attempt(task: Task, departure: np.ndarray) -> Jump | None:

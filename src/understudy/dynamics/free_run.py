@@ -116,7 +116,7 @@ class FreeRun:
             time=time,
             steps=int(s.accepted),
             rejected=int(s.rejected),
-            factorisations=int(s.blocks.count),
+            factorisations=int(s.blocks.renewals),
             times=self.times[reached],
             snapshots=np.asarray(s.kept)[reached],
             flow_end=flow_end.copy(),

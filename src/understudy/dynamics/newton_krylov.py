@@ -47,13 +47,14 @@ more; and when c has changed by the last factor. Renewing costs as much as three
 
 
 class Blocks(NamedTuple):
-    """A preconditioner: inverse blocks, the c they were made for (0: none yet), and iterations then and last."""
+    """A preconditioner: inverse blocks, the c they were made for (0: none yet), iterations then and
+    last, and how often they were renewed."""
 
     inverse: Float[Array, "groups b b"]
     c: Float[Array, ""]
     first: Int[Array, ""]
     last: Int[Array, ""]
-    count: Int[Array, ""]
+    renewals: Int[Array, ""]
 
 
 class State(NamedTuple):
@@ -304,7 +305,7 @@ def _newton_step(
             jnp.asarray(_SOLVE),
             jnp.asarray(False),
         )
-        made = Blocks(inverse, jnp.where(renews, c, b.c), jnp.where(renews, count, b.first), count, b.count + renews)
+        made = Blocks(inverse, jnp.where(renews, c, b.c), jnp.where(renews, count, b.first), count, b.renewals + renews)
         return tries + 1, x, converged, made
 
     start = (jnp.asarray(0), jnp.zeros_like(residual), jnp.asarray(False), blocks)
