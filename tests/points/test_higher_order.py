@@ -45,3 +45,16 @@ def test_a_fall_at_a_small_angle_to_an_axis_is_seen():
     c, s = np.cos(0.011), np.sin(0.011)
     task = Toy(lambda x: (c * x[0] + s * x[1]) ** 4 - (c * x[1] - s * x[0]) ** 6, 2)
     assert us.certify(task, jnp.zeros(2)).kind == "non-strict saddle"
+
+
+@pytest.mark.parametrize(("power", "fall"), [(6, 1e-9), (6, 1e-12), (8, 1e-7)])
+@pytest.mark.parametrize("angle", [0.0, 0.7])
+def test_a_fall_along_the_bottom_of_a_valley_is_found(power, fall, angle):
+    """x²y² - c x^p falls only where y is zero to an angle of about √c, much finer than the first search."""
+    turn = jnp.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+    def loss(v):
+        x, y = turn @ v
+        return x**2 * y**2 - fall * x**power
+
+    assert us.certify(us.Loss(loss, 2), np.zeros(2)).kind == "non-strict saddle"

@@ -54,6 +54,11 @@ PROBLEMS = {
     "committee, outputs": (lambda c: us.Population(teacher(2, 2, outgoing=c), 2, outgoing=np.full(2, c)), 2, 0),
     "relu population, outputs": (lambda c: us.Population(teacher(2, 2, "relu", c), 2), 2, 0),
     "relu population, inputs": (lambda c: us.Population(teacher(2, 2, "relu"), 2, covariance=c**2 * np.eye(2)), 2, 0),
+    "population with biases, outputs": (
+        lambda c: us.Population(us.Teacher(np.eye(2, 3), [c, c], "erf", bias=[0.5, -0.5]), 1, bias="trained"),
+        2,
+        0,
+    ),
     "grid, outputs": (lambda c: on_grid(us.Teacher([[1.0, 0.0], [0.5, 0.8]], [c, c], "erf"), 1), 2, 0),
     "two-layer data, outputs": (lambda c: on_data(X, c * Y, TWO), 2, 0),
     "two-layer data, inputs": (lambda c: on_data(c * X, Y, TWO), 0, 0),

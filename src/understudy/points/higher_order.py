@@ -30,6 +30,9 @@ _TURNS = 24
 _SEPARATE = 1e-8
 """1 - cosine from which on two directions are different ones: an angle of 1.4e-4, the accuracy of the search."""
 
+_FINER = (1e-3, 1e-7)
+"""First steps of two more descents, which find level directions to an angle of about 1e-10."""
+
 _SEARCHED = 4
 """Octaves between two radii at which the lowest direction is searched for."""
 
@@ -153,8 +156,10 @@ def _distinct(directions: np.ndarray, apart: float = 1e-4) -> np.ndarray:
     return np.array(kept)
 
 
-def _descend(relaxation: Relaxation, directions: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of descents of ψ on the sphere, and dψ/dr there."""
+def _descend(
+    relaxation: Relaxation, directions: np.ndarray, radius: float, first: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of descents of ψ on the sphere, with steps from the length `first` on, and dψ/dr there."""
     radii = np.full(len(directions), radius)
     best, lowest = directions, np.full(len(directions), np.inf)
     for turn in range(_TURNS):
@@ -165,7 +170,7 @@ def _descend(relaxation: Relaxation, directions: np.ndarray, radius: float) -> t
         best, lowest = np.where(better[:, None], directions, best), np.where(better, outward, lowest)
         across = slopes - outward[:, None] * directions
         length = np.linalg.norm(across, axis=1, keepdims=True)
-        step = 0.5 * 0.7**turn * across / np.where(length > 0, length, 1.0)
+        step = first * 0.7**turn * across / np.where(length > 0, length, 1.0)
         moved = directions - np.nan_to_num(step)
         directions = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     return best, lowest
@@ -173,8 +178,24 @@ def _descend(relaxation: Relaxation, directions: np.ndarray, radius: float) -> t
 
 def _judge(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> HigherOrder:
     """The finding from all scans: a fall, or else what the loss does along the others."""
-    falling = [s for s in scans if s.sign < 0]
+    falling = [s for s in scans if s.sign < 0] or _beside_level(relaxation, scans, radii)
     return _fall(relaxation, falling) if falling else _no_fall(relaxation, scans, radii)
+
+
+def _beside_level(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> list[Scan]:
+    """Falls next to directions that rise a little: at the angle to which they are known, other terms hide a fall."""
+    steepest = np.nanmax([np.where(np.isfinite(s.slopes), s.slopes, -np.inf) for s in scans], axis=0)
+    near = [s.direction for s in scans if s.start is not None and s.sign > 0 and _nearly_level(s, steepest)]
+    if not near or relaxation.null.shape[1] == 1:
+        return []
+    directions = _distinct(np.stack(near), _SEPARATE)[:_BEST]
+    found: list[Scan] = []
+    for radius in (radii[-1] / 2, radii[-1] / 16):
+        ended = directions
+        for first in _FINER:
+            ended, _ = _descend(relaxation, ended, float(radius), first)
+        found += [s for s in relaxation.scans(ended, radii) if s.sign < 0]
+    return found
 
 
 def _evidence(relaxation: Relaxation, finding: Finding, scan: Scan, reason: str = "", flat: int = 0) -> HigherOrder:
