@@ -95,3 +95,12 @@ def test_balanced_keeps_the_function_and_forgets_the_scale():
     image = task.balanced(jnp.asarray(rows.ravel()))
     np.testing.assert_allclose(image, task.balanced(jnp.asarray(vector)), rtol=1e-13)
     np.testing.assert_allclose(task.loss(image), task.loss(vector), rtol=1e-13)
+
+
+def test_random_images_are_other_points_with_the_same_loss():
+    task = Population(Teacher.orthonormal(3), width=2)
+    rng = np.random.default_rng(0)
+    vector = rng.normal(size=task.size)
+    images = [task.symmetries().image(vector, rng) for _ in range(8)]
+    np.testing.assert_allclose([float(task.loss(x)) for x in images], float(task.loss(vector)), rtol=1e-12)
+    assert len({tuple(np.round(x, 9)) for x in images}) > 4

@@ -75,6 +75,23 @@ class Symmetries:
             image[self.layout[i]] = rows[j] * flips[int(np.argmin(costs[:, i, j]))]
         return image
 
+    def image(self, vector: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A random image of a point."""
+        rows = np.asarray(vector, float)[self.layout]
+        if self.turns is not None:
+            rows = rows.copy()
+            rows[:, : self.dim] = rows[:, : self.dim] @ self.turns[rng.integers(len(self.turns))]
+        order = np.arange(len(rows))
+        for kind in np.unique(self.kinds):
+            members = np.flatnonzero(self.kinds == kind)
+            order[members] = rng.permutation(members)
+        rows = rows[order]
+        if self.flip is not None:
+            rows = np.where(rng.integers(2, size=len(rows))[:, None] == 1, rows * self.flip, rows)
+        moved = np.array(vector, float)
+        moved[self.layout] = rows
+        return moved
+
     @property
     def _student_maps(self) -> int:
         sizes = np.unique(self.kinds, return_counts=True)[1]
