@@ -2,6 +2,7 @@
 
 from understudy.papers.attraction_repulsion import (
     covariances,
+    explosion,
     forces,
     linear,
     non_correspondence,
@@ -14,6 +15,7 @@ from understudy.papers.attraction_repulsion import (
 
 CLAIMS = (
     representations.CLAIM,
+    explosion.CLAIM,
     forces.CLAIM,
     linear.CLAIM,
     covariances.CLAIM,

@@ -1,6 +1,7 @@
 """Claims of "Should Under-parameterized Student Networks Copy or Average Teacher Weights?" (Simsek et al. 2023)."""
 
 from understudy.papers.copy_average import (
+    all_points,
     assumptions,
     conjecture,
     counting,
@@ -10,11 +11,13 @@ from understudy.papers.copy_average import (
     interaction,
     misprints,
     one_neuron,
+    one_neuron_flows,
     optimal,
     order_parameters,
     regimes,
     relu_structure,
     saad_solla,
+    softplus_lemmas,
     span,
     trajectories,
     warm_start,
@@ -26,6 +29,9 @@ CLAIMS = (
     order_parameters.CLAIM,
     span.CLAIM,
     one_neuron.CLAIM,
+    all_points.CLAIM,
+    one_neuron_flows.CLAIM,
+    softplus_lemmas.CLAIM,
     damped.CLAIM,
     critical.CLAIM,
     optimal.CLAIM,

@@ -8,6 +8,7 @@ from understudy.papers.few_neurons import (
     inertia,
     multi_output,
     one_neuron,
+    sampled,
     scenarios,
     slips,
     splitting,
@@ -17,6 +18,7 @@ from understudy.papers.few_neurons import (
 
 CLAIMS = (
     one_neuron.CLAIM,
+    sampled.CLAIM,
     splitting.CLAIM,
     inertia.CLAIM,
     scenarios.CLAIM,
