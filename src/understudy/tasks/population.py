@@ -18,12 +18,13 @@ from understudy.gaussian import has_closed_form
 from understudy.networks import HiddenLayer, Teacher, TwoLayer
 from understudy.tasks import biased, split_terms, trust, unbiased
 from understudy.tasks import population_arguments as arguments
+from understudy.tasks import population_forms as forms
 from understudy.tasks import population_layout as layout
 from understudy.tasks import population_meaning as meaning
 from understudy.tasks import population_symmetries as symmetric
 from understudy.tasks import starts as drawing
 from understudy.tasks.biased import Inputs
-from understudy.tasks.exact_form import ExactForm, NoExactFormError, name_of
+from understudy.tasks.exact_form import ExactForm
 from understudy.tasks.imitation import Imitation
 from understudy.tasks.neurons import Described, Neurons, describe_teacher
 from understudy.tasks.order_problem import OrderProblem
@@ -248,31 +249,7 @@ class Population(Task):
         return [f"student {i} has {what}, where the loss has a kink" for i in short]
 
     def exact_form(self) -> ExactForm:
-        if self.root is not None:
-            raise NoExactFormError(
-                "Proofs take inputs with the covariance I; this task has another. Write the same problem with incoming "
-                "weights w Σ^½."
-            )
-        if self.mean is not None and not self.trains_bias:
-            raise NoExactFormError(
-                "Inputs with a mean are the same as biases w·mean, which proofs take where biases are trained; here "
-                "they are not."
-            )
-        b, fixed, teacher = np.asarray(self.teacher.outgoing), self.fixed_outgoing, self.teacher
-        return ExactForm(
-            loss="population",
-            activation=name_of(self.activation),
-            teacher_activation=name_of(self.teacher.activation),
-            incoming=np.asarray(self.teacher.incoming),
-            outgoing=b.reshape(len(b), -1),
-            width=self.width,
-            fixed_outgoing=None if fixed is None else np.asarray(fixed).reshape(self.width, -1),
-            trains_bias=self.trains_bias,
-            fixed_bias=None if self.fixed_bias is None else np.asarray(self.fixed_bias),
-            teacher_bias=None if teacher.bias is None else np.asarray(teacher.bias),
-            teacher_offset=None if teacher.offset is None else np.asarray(teacher.offset).reshape(-1),
-            mean=None if self.mean is None else np.asarray(self.mean),
-        )
+        return forms.exact_form(self)
 
     # -- loss, gradient, Hessian ------------------------------------------------------------------------------------
 
@@ -388,29 +365,7 @@ class Population(Task):
         return task, TwoLayer(jnp.asarray(coordinates), parameters.outgoing, parameters.bias, parameters.offset), span
 
     def order_problem(self) -> OrderProblem:
-        if self.root is not None:
-            raise ValueError(
-                "Order-parameter equations need isotropic inputs; this task has a covariance, under which overlaps do "
-                "not close. Leave out covariance=."
-            )
-        if self.biased:
-            raise ValueError(
-                "Order-parameter equations are there for tasks without biases, offsets and input means; this task has "
-                "some. Leave out bias= and mean=, and the teacher's bias and offset."
-            )
-        fixed, m = self.fixed_outgoing, math.prod(self.outputs)
-        v = self.teacher.incoming
-        return OrderProblem(
-            incoming=v,
-            overlaps=v @ v.T,
-            teacher_outgoing=self.teacher.outgoing.reshape(-1, m),
-            constant=self.constant,
-            fixed_outgoing=None if fixed is None else fixed.reshape(-1, m),
-            width=self.width,
-            outputs=self.outputs,
-            student=self.activation,
-            teacher=self.teacher.activation,
-        )
+        return forms.order_problem(self)
 
     @property
     def reducible(self) -> bool:
