@@ -23,7 +23,7 @@ def _ends(name: str, k: int, samples: int, seeds: int) -> tuple[np.ndarray, list
     x = np.random.default_rng([k, 10]).normal(size=(samples, k))
     y = _outputs(name, x)
     task = us.Empirical(us.TwoLayer(np.zeros((1, k)), np.zeros(1)), x, y, activation=name)
-    rows, kinds = [], []
+    rows, kinds = [], list[str]()
     for run in us.fit(task, seeds):
         w, a = np.asarray(run.parameters.incoming)[0], float(np.asarray(run.parameters.outgoing).reshape(-1)[0])
         sign = np.sign(a) if name == "tanh" else 1.0
@@ -64,7 +64,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     cases = [(name, k) for name in settings["activations"] for k in settings["teachers"]]
     spreads, unequal, distances, shown = [], [], [], {}
     kinds: dict[str, int] = {"minimum": 0}
-    norms, outgoing = [], {name: [] for name in settings["activations"]}
+    norms: list[float] = []
+    outgoing: dict[str, list[float]] = {name: [] for name in settings["activations"]}
     for name, k in progress.over(cases):
         rows, verdicts = _ends(name, k, settings["samples"], settings["seeds"])
         for verdict in verdicts:
