@@ -61,7 +61,7 @@ def test_a_grid_is_trained_stored_and_reused(tmp_path):
     [
         ("--over", "wide", "--over"),
         ("--over", "0", "times wider"),
-        ("--polarity", "1,1", "each once"),
+        ("--polarity", "1,1", "distinct"),
         ("--teacher", "2.5", "whole numbers"),
         ("--epochs", "0", "epochs"),
         ("--threshold", "1.5", "between 0 and 1"),

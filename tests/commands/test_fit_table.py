@@ -14,8 +14,13 @@ CASES = [
 
 
 class FakeRuns(SimpleNamespace):
+    task = None
+
     def __len__(self):
         return 3
+
+    def __getitem__(self, index):
+        return SimpleNamespace(parameters=None)
 
 
 @pytest.mark.parametrize(("theory", "labels", "parts"), CASES)

@@ -19,5 +19,5 @@ def test_convolution_against_scipy():
 
 
 def test_bad_shapes_are_explained():
-    with pytest.raises(ValueError, match="leave nothing"):
+    with pytest.raises(ValueError, match="too small for"):
         Convolutional.start([2, 2], 3, size=4)

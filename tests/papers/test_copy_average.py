@@ -13,6 +13,9 @@ ROWS = [
     "order-params",
     "span",
     "one-neuron",
+    "no-others",
+    "one-neuron-flows",
+    "softplus-lemmas",
     "damped",
     "ca-critical",
     "ca-optimal",
@@ -34,6 +37,7 @@ CHEAP = {
     "erf-slope": "erratum",
     "unit-norms": "erratum",
     "one-neuron-formulas": "erratum",
+    "softplus-lemmas": "erratum",
 }
 
 

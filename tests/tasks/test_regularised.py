@@ -88,11 +88,13 @@ def test_widening_keeps_function_and_norm():
         task.widened(vector, (1, 3))
 
 
-def test_certificates_refuse_kinks():
+def test_a_dead_neuron_on_its_kink_is_a_saddle_where_the_loss_falls_beside_it():
+    """With w = v = t the mean squared error falls like -t² and the penalty grows like 0.2 t²."""
     task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (1,), penalty=0.1, bias=0.0)
-    found = us.certify(task, jnp.zeros(2))
-    assert found.kind == "unconverged"
-    assert "kinks" in found.evidence[0]
+    assert float(task.loss(jnp.full(2, 0.1))) < float(task.loss(jnp.zeros(2)))
+    assert us.certify(task, jnp.zeros(2)).kind == "strict saddle"
+    firm = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (1,), penalty=2.0, bias=0.0)
+    assert us.certify(firm, jnp.zeros(2)).kind == "minimum"
 
 
 def test_certificates_look_no_further_than_the_next_kink():

@@ -5,8 +5,6 @@ The preconditioner is the inverse of blocks of H + 1/c (see `krylov`), taken at 
 of differences have a fixed shape; rows beyond the order are masked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -205,7 +203,7 @@ def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
     )
 
 
-def _gains(k: Array, differences: Float[Array, "3 P"]) -> Float[Array, 3]:
+def _gains(k: Array, differences: Float[Array, "3 P"]) -> Float[Array, "3"]:
     """How much longer the next step may be at orders k - 1, k, k + 1; 0 for orders that do not exist."""
     orders = k + jnp.arange(-1, 2)
     sizes = jax.vmap(_rms)(differences) * jnp.abs(jnp.asarray(ERROR)[jnp.clip(orders, 0, MAX_ORDER)])

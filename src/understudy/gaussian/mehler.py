@@ -16,8 +16,6 @@ From the highest derivative down nothing is divided by r, and rounding errors of
 need powers of u times d_l(r1) d_(l+s)(r2) only, with fixed weights for each of the expectations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

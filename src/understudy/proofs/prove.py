@@ -1,7 +1,5 @@
 """From a point in double precision to a theorem about the exact critical point beside it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
