@@ -222,14 +222,18 @@ def power_of_two(size: float) -> float:
 
 
 def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
-    """One length for each parameter: from the task if it knows one, otherwise the size of the parameter's array."""
+    """One length for each parameter: from the task if it knows one, otherwise the size of the parameter's array.
+
+    An array smaller than √eps times the task's unit (see `Task.units`) counts as zero. At critical points such arrays are
+    what Newton's method leaves of zeros, and in units of their size every curvature would vanish.
+    """
     known = task.natural_lengths(vector)
     if known is not None:
         if np.all((known >= 1 / ORDINARY) & (known <= ORDINARY)):
             return np.ones(len(known))
         sizes, place = np.unique(known, return_inverse=True)
         return np.array([power_of_two(float(x)) for x in sizes])[place]
-    lengths = np.ones(len(vector))
+    lengths, units = np.ones(len(vector)), task.units(vector).lengths
     first, second = (
         jax.tree.leaves(eqx.filter(task.unflatten(jnp.arange(len(vector), dtype=float) + shift), eqx.is_inexact_array))
         for shift in (0.0, 1.0)
@@ -237,5 +241,6 @@ def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
     for a, b in zip(first, second, strict=True):
         own = np.asarray(a)[np.asarray(b) - np.asarray(a) == 1].astype(int).ravel()
         if len(own) and own.min() >= 0 and own.max() < len(vector):
-            lengths[own] = power_of_two(float(np.abs(vector[own]).max()))
+            size, unit = float(np.abs(vector[own]).max()), float(units[own].max())
+            lengths[own] = power_of_two(size if size > np.sqrt(EPS) * unit else unit)
     return lengths
