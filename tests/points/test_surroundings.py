@@ -89,3 +89,16 @@ def test_rounding_is_measured():
     assert exact.loss < 1e-20
     assert cancelling.loss < 1e-12
     assert cancelling.loss > 1e-18
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-30, 2.0**30])
+def test_weights_at_rounding_level_set_no_units(unit):
+    """What Newton's method leaves of zeros counts as zero; weights that are small but not lost keep their own unit."""
+    x, y = np.linspace(-1, 1, 12).reshape(6, 2), np.sin(np.arange(6.0))
+    shapes = ((3, 2), (3, 3), (1, 3))
+    network = us.Deep(tuple(map(jnp.zeros, shapes)), tuple(jnp.zeros(shape[0]) for shape in shapes))
+    task = us.Empirical(network, x, y * unit, activation="tanh")
+    units = task.units(np.zeros(task.size)).lengths
+    gone, small = 1e-22 * units, 1e-4 * units
+    np.testing.assert_array_equal(natural_lengths(task, gone), natural_lengths(task, units))
+    assert np.all(natural_lengths(task, small) < 2e-4 * units)
