@@ -41,6 +41,7 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m scripts.site_links site
 
 # Wheel and source archive in dist/, tried in an empty environment.
 dist: $(STAMP)

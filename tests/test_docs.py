@@ -80,7 +80,9 @@ def test_a_notebook_holds_what_its_page_holds(name):
 ROOMS_OF_USERS = ("alignment", "branches", "dynamics", "experiments", "gaussian", "lab", "landscape", "networks",
                   "online", "plots", "points", "proofs", "regularised", "results", "surgery", "tasks", "theory",
                   "torch")  # fmt: skip
-API = {page: re.findall(r"^::: (understudy\S+)", page.read_text(), re.M) for page in (ROOT / "docs" / "api").glob("*.md")}
+API = {
+    page: re.findall(r"^::: (understudy\S+)", page.read_text(), re.M) for page in (ROOT / "docs" / "api").glob("*.md")
+}
 LISTED = {name for names in API.values() for name in names}
 
 
