@@ -176,5 +176,98 @@ class Branches(nn.Module):
         return torch.relu(self.after(torch.relu(found)))
 
 
+class Unsupported(nn.Module):
+    """Layers of PyTorch whose width cannot change, each before one that can."""
+
+    def __init__(self):
+        super().__init__()
+        self.grouped = nn.Conv2d(3, 6, 3, padding=1, groups=3)
+        self.transposed = nn.ConvTranspose2d(6, 4, 2, 2)
+        self.scaled = nn.utils.parametrizations.weight_norm(nn.Linear(4, 5))
+        self.memory = nn.LSTM(5, 4, batch_first=True)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.free = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = self.scaled(self.transposed(self.grouped(x)).mean((2, 3))).unsqueeze(1)
+        x = self.memory(x)[0]
+        return self.head(torch.relu(self.free(self.attention(x, x, x)[0].squeeze(1))))
+
+
+class Auxiliary(nn.Module):
+    """A second head that only training mode uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Linear(5, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.inner = nn.Linear(8, 6)
+        self.head = nn.Linear(6, 2)
+        self.aux = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.stem(x)))
+        found = self.head(torch.relu(self.inner(x)))
+        return (found, self.aux(x)) if self.training else found
+
+
+class Scaled(nn.Module):
+    """Stored vectors with one number per channel, as in layer scale, and stored single numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3)
+        self.scale = nn.Parameter(torch.rand(6, 1, 1) + 0.5)
+        self.fc = nn.Linear(6, 8)
+        self.shift = nn.Parameter(torch.randn(1, 8))
+        self.last = nn.Linear(8, 7)
+        self.number = nn.Parameter(torch.tensor(0.7))
+        self.head = nn.Linear(7, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.conv(x) * self.scale).mean((2, 3))
+        x = torch.relu(self.fc(x)) + self.shift
+        return self.head(torch.relu(self.last(x)) + self.number)
+
+
+class Gated(nn.Module):
+    """Products of two sets of neurons."""
+
+    def __init__(self):
+        super().__init__()
+        self.value, self.gate, self.head = nn.Linear(5, 8), nn.Linear(5, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(torch.sigmoid(self.gate(x)) * self.value(x))
+
+
+class DenseNorm(nn.Module):
+    """A BatchNorm over concatenated convolutions."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 5, 3, padding=1, bias=False)
+        self.norm, self.last, self.head = nn.BatchNorm2d(9), nn.Conv2d(9, 6, 1), nn.Linear(6, 2)
+
+    def forward(self, x):
+        x = self.first(x)
+        x = self.last(torch.relu(self.norm(torch.cat([x, self.second(torch.relu(x))], 1))))
+        return self.head(torch.relu(x).mean((2, 3)))
+
+
+class BothSides(nn.Module):
+    """What a convolution makes is read before and after its BatchNorm."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 6, 3, bias=False), nn.BatchNorm2d(6)
+        self.after, self.before = nn.Linear(6, 2), nn.Linear(6, 2)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return self.after(torch.relu(self.norm(x)).mean((2, 3))) + self.before(torch.relu(x).mean((2, 3)))
+
+
 def images(count, size=16):
     return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(1))

@@ -230,6 +230,26 @@ def test_bad_requests_are_explained(arguments, message):
         ut.compress(model, **{"data": torch.randn(20, 4), **arguments})
 
 
+def test_inputs_that_cannot_be_drawn_are_asked_for():
+    tokens = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 2))
+    example = torch.randint(9, (3, 3))
+    with pytest.raises(ValueError, match=r"whole numbers .* Give data"):
+        ut.compress(tokens, example=example, keep=0.5)
+    smaller = ut.compress(tokens, torch.randint(9, (40, 3)), keep=0.5)
+    assert smaller.report.notes == ("0: not narrowed, because embedding is not supported.",)
+    with pytest.raises(ValueError, match="takes 2 inputs"):
+        ut.compress(TwoInputs(), example=(torch.ones(3, 4), torch.ones(3, 4)), keep=0.5)
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other, self.head = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x, y):
+        return self.head(torch.relu(self.one(x) + self.other(y)))
+
+
 def test_bad_models_are_explained():
     data = torch.ones(4, 4)
     broken = nets.seeded(nets.mlp, 4, 8, 2)

@@ -59,8 +59,9 @@ def biased_cnn():
         (lambda: nets.mlp(6, 8, 7, 3, activation=nn.GELU), torch.randn(40, 6), False),
         (biased_cnn, nets.images(20), True),
         (nets.Vgg, nets.images(20), False),
+        (nets.Gated, torch.randn(40, 5), False),
     ],
-    ids=["mlp", "gelu", "cnn with BatchNorm", "vgg"],
+    ids=["mlp", "gelu", "cnn with BatchNorm", "vgg", "gated"],
 )
 def test_planted_redundancy_is_found_exactly(make, example, scale):
     plain = nets.seeded(make)
@@ -131,3 +132,55 @@ def test_opposite_and_unequal_neurons_stay():
     assert ut.merge(smooth).report.removed == 0
     with pytest.raises(ValueError, match="below 2"):
         ut.merge(model, tolerance=3.0)
+
+
+def test_copies_are_found_in_concatenations():
+    plain, x = nets.seeded(nets.DenseNorm), nets.images(9)
+    wide = ut.grow(plain, example=x[:3], to=[8, 10, 12], method="split")
+    found = ut.merge(wide, example=x[:3])
+    assert [layer.after for layer in found.report.layers] == [4, 5, 6]
+    torch.testing.assert_close(found.model(x), plain(x), rtol=1e-4, atol=1e-5)
+
+
+def test_parallel_neurons_stay_where_a_stored_number_is_added_or_each_has_its_own():
+    model = nets.seeded(nets.Scaled)
+    with torch.no_grad():
+        for layer in (model.conv, model.fc, model.last):
+            layer.weight[1], layer.bias[1] = 2 * layer.weight[0], 2 * layer.bias[0]
+            layer.weight[3], layer.bias[3] = layer.weight[2], layer.bias[2]
+    found = ut.merge(model, example=nets.images(3))
+    assert found.report.groups == {"last": [[2, 3]]}  # equal, and nothing else belongs to each of them
+    torch.testing.assert_close(found.model(nets.images(9)), model(nets.images(9)))
+
+
+def test_a_batch_norm_counts_apart_where_others_read_what_it_reads():
+    """The BatchNorm makes two channels equal that differ before it; the refit must not move its mean either."""
+    model = nets.seeded(nets.BothSides)
+    norm = model.norm
+    with torch.no_grad():
+        model.conv.weight[1] = 2 * model.conv.weight[0]
+        norm.running_mean[1] = 2 * norm.running_mean[0]
+        norm.running_var[1] = 4 * (norm.running_var[0] + norm.eps) - norm.eps
+        norm.weight[1], norm.bias[1] = norm.weight[0], norm.bias[0]
+    found = ut.merge(model, example=nets.images(3))
+    assert found.report.removed == 0
+    smaller = ut.compress(model, nets.images(60), keep=0.5)
+    kept = smaller.report.layers[0].kept
+    assert torch.equal(smaller.model.norm.running_mean, norm.running_mean[list(kept)])
+
+
+def test_weights_used_twice_and_computed_weights_do_not_stop_a_merge():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shared = nn.utils.parametrizations.weight_norm(nn.Linear(5, 4))
+            self.inner, self.head = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, x):
+            return self.head(torch.relu(self.inner(torch.cat([self.shared(x[:, :5]), self.shared(x[:, 5:])], 1))))
+
+    x = torch.randn(9, 10)
+    wide = plant(nets.seeded(Twice), x[:3])
+    found = ut.merge(wide, example=x[:3])
+    assert [layer.after for layer in found.report.layers] == [6]
+    torch.testing.assert_close(found.model(x), wide(x), rtol=1e-4, atol=1e-5)

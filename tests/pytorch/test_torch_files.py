@@ -38,6 +38,15 @@ def test_a_state_dict_goes_into_a_fresh_instance_of_the_old_widths(smaller, endi
     torch.testing.assert_close(fresh(X), found.model(X))
 
 
+def test_grouped_and_transposed_convolutions_come_back_as_they_were():
+    make = nets.Unsupported
+    found = ut.compress(nets.seeded(make), nets.images(20, 6), keep=0.5).model
+    again = ut.load_state(make().eval(), found.state_dict())
+    assert (again.grouped.groups, again.grouped.in_channels, again.grouped.out_channels) == (3, 3, 6)
+    assert (again.transposed.in_channels, again.transposed.out_channels) == (6, 4)
+    torch.testing.assert_close(again(nets.images(4, 6)), found(nets.images(4, 6)))
+
+
 def test_programs_compute_the_same(smaller, tmp_path, capfd):
     _, found = smaller
     program = ut.load(found.save(tmp_path / "small.pt2"))

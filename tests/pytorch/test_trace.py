@@ -59,15 +59,52 @@ def test_layers_that_another_branch_may_use_keep_their_widths(unseen):
     assert smaller.model(torch.full((2, 6), 1e7)).shape == (2, 2)
 
 
+def test_layers_of_other_kinds_are_named():
+    model = nets.seeded(nets.Unsupported)
+    notes = ut.compress(model, nets.images(20, 6), keep=0.5).report.notes
+    left = {note.partition(":")[0]: note for note in notes}
+    assert set(left) == {"grouped", "transposed", "scaled", "memory", "attention"}
+    assert left["grouped"] == "grouped: not narrowed, because it has 3 groups."
+    assert left["memory"] == "memory: not narrowed, because lstm is not supported."
+    assert [space.path for space in prepare(model, example=nets.images(3, 6))[1].free] == ["free"]
+
+
+def test_layers_that_only_training_mode_reaches_keep_what_they_read():
+    model = nets.seeded(nets.Auxiliary)
+    smaller = ut.compress(model.train(), torch.randn(50, 5), keep=0.5)
+    assert [(layer.path, layer.after) for layer in smaller.report.layers] == [("inner", 3)]
+    assert [tuple(y.shape) for y in smaller.model.train()(torch.randn(4, 5))] == [(4, 2), (4, 3)]
+    stem, aux = smaller.report.notes
+    assert stem == "stem: not narrowed, because training mode uses layers (aux) that need this width."
+    assert aux == "aux: not narrowed, because the example does not reach it."
+
+
+def test_stored_vectors_are_carried_along():
+    assert spaces(nets.seeded(nets.Scaled), nets.images(3))[0] == {"conv": 6, "fc": 8, "last": 7}
+
+
+def test_depthwise_convolutions_of_two_channels_survive_the_trial():
+    """With one channel left, nothing distinguishes them from ordinary convolutions."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.Conv2d(2, 2, 3, groups=2), torch.nn.Conv2d(2, 4, 1))
+    ready, graph, _ = prepare(model, example=nets.images(3))
+    assert [space.size for space in graph.free] == [2]
+    assert ready[1].groups == ready[1].in_channels == 2
+    torch.testing.assert_close(ready(nets.images(3)), model(nets.images(3)))
+    assert ut.compress(model, nets.images(20), widths=[1]).model[1].groups == 1
+
+
 @pytest.mark.parametrize(
     ("make", "example"),
     [
+        (nets.Scaled, nets.images(4)),
+        (nets.Gated, torch.randn(4, 5)),
+        (nets.DenseNorm, nets.images(4)),
         (nets.Vgg, nets.images(4)),
         (nets.ResNet, nets.images(4)),
         (nets.Dense, nets.images(4)),
         (nets.Sequence, torch.randn(4, 4, 9)),
     ],
-    ids=["vgg", "resnet", "dense", "sequence"],
+    ids=["scaled", "gated", "dense with BatchNorm", "vgg", "resnet", "dense", "sequence"],
 )  # fmt: skip
 def test_cutting_all_spaces_is_silencing_neurons(make, example):
     """Remove neuron 0 of every space: the outputs are those with all weights zero that read it."""

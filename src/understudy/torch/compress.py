@@ -141,8 +141,8 @@ def _split(
     if data is None:
         shape = tuple(example[0].shape[1:])
         return (
-            normal_inputs(model, shape, samples or (SYNTHETIC if len(shape) == 1 else SYNTHETIC_IMAGES)),
-            normal_inputs(model, shape, 200, seed=1),
+            normal_inputs(model, example, samples or (SYNTHETIC if len(shape) == 1 else SYNTHETIC_IMAGES)),
+            normal_inputs(model, example, 200, seed=1),
             "synthetic",
         )
     limit = samples or (10_000 if all(call.kind == "linear" for call in graph.calls) else 1_000)

@@ -64,9 +64,11 @@ def follow_shape(module: nn.Module) -> None:
     if isinstance(module, nn.Linear):
         module.out_features, module.in_features = module.weight.shape
     elif isinstance(module, _ConvNd):
-        if module.groups > 1:  # depthwise: the only kind with groups that is ever cut
+        if 1 < module.groups == module.in_channels == module.out_channels:  # depthwise: other groups are never cut
             module.groups = module.weight.shape[0]
         module.out_channels, module.in_channels = module.weight.shape[0], module.weight.shape[1] * module.groups
+        if module.transposed:
+            module.in_channels, module.out_channels = module.out_channels, module.in_channels
     elif isinstance(module, _BatchNorm) and module.running_mean is not None:
         module.num_features = module.running_mean.shape[0]
     elif isinstance(module, nn.PReLU):
@@ -90,10 +92,13 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
     """Remove a neuron of every space on trial; freeze those where the outputs are not those of a silenced neuron.
 
     Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same
-    outputs. If not, the model's own code depends on the width in a way that the trace has not understood. `model` is
-    changed and restored.
+    outputs. If not, the model's own code depends on the width in a way that the trace has not understood. If some layers
+    were not reached, the narrower model must also run in training mode, which may use them. `model` is changed and
+    restored.
     """
     tensors = {slot.name: get_tensor(model, slot.name) for slot in graph.slots}
+    groups = {module: module.groups for module in model.modules() if isinstance(module, _ConvNd)}
+    trained = _runs_in_training(model, example) if graph.unseen else False
     for space in graph.free:
         if space.size < 2:
             continue
@@ -106,16 +111,31 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
                 weight[:, graph.owners(call.inputs, space.index).to(weight.device) == gone] = 0
                 set_tensor(model, call.weight, weight)
             wanted = _run(model, example)
-            _restore(model, tensors)
+            _restore(model, tensors, groups)
             cut(model, graph, {space.index: torch.tensor([i for i in range(space.size) if i != gone])})
             found = _run(model, example)
             if not _close(wanted, found):
                 reason = "the model's code uses their number in a way that was not understood"
-        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
+            elif trained and not _runs_in_training(model, example):
+                reason = f"training mode uses layers ({', '.join(graph.unseen)}) that need this width"
+        except FAILURES as error:
             reason = f"the model's code fails with another width: {str(error).splitlines()[0][:120]}"
         finally:
-            _restore(model, tensors)
+            _restore(model, tensors, groups)
         space.frozen = reason
+
+
+FAILURES = (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
+"""What a model's code raises when shapes do not fit."""
+
+
+def _runs_in_training(model: nn.Module, example: tuple[Any, ...]) -> bool:
+    """Whether a copy runs in training mode; a copy, because BatchNorm changes its statistics there."""
+    try:
+        _run(duplicate(model).train(), example)
+    except FAILURES:
+        return False
+    return True
 
 
 def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
@@ -123,7 +143,9 @@ def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
         return tensors_in(model(*example))
 
 
-def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor], groups: Mapping[_ConvNd, int]) -> None:
+    for module, count in groups.items():  # a depthwise convolution of one channel does not know that it is one
+        module.groups = count
     for name, tensor in tensors.items():
         path, _, leaf = name.rpartition(".")
         module = model.get_submodule(path)

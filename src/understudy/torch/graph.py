@@ -67,6 +67,10 @@ class Graph:
     calls: list[Call]
     functions: dict[int, set[str]] = field(default_factory=dict)
     """What is applied to the neurons of each space between the layers that make and read them."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Layers without a space: path → why their width stays."""
+    unseen: tuple[str, ...] = ()
+    """Paths of layers that the forward pass in evaluation mode did not reach."""
 
     @property
     def free(self) -> list[Space]:
@@ -91,8 +95,8 @@ class Graph:
 
     def notes(self, what: str) -> tuple[str, ...]:
         """Why each frozen layer is left alone ("not narrowed", …); the network's own outputs need no reason."""
-        frozen = [space for space in self.spaces.values() if space.frozen and "outputs" not in space.frozen]
-        return tuple(dict.fromkeys(f"{space.path}: {what}, because {space.frozen}." for space in frozen))
+        reasons = [(s.path, s.frozen) for s in self.spaces.values() if s.frozen and "outputs" not in s.frozen]
+        return tuple(dict.fromkeys(f"{path}: {what}, because {why}." for path, why in (*reasons, *self.left.items())))
 
     def readers(self, space: int) -> list[Call]:
         """Calls that read these neurons."""

@@ -86,7 +86,7 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     silent: dict[str, list[int]] = {}
     steps: list[tuple[Call, float]] = []
     for space in graph.free:
-        gone = _silent(small, graph, space, sample.inputs[:512] if data is not None else None)
+        gone = _silent(small, graph, space, sample.inputs[:512], data is not None)
         silent[space.path] = [names[space.index][i] for i in gone]
         away = set(gone)
         _keep(small, graph, space, names, [i for i in range(space.size) if i not in away])
@@ -179,10 +179,10 @@ def _fold(model: nn.Module, graph: Graph, space: Space, groups: list[list[int]],
         set_tensor(model, call.weight, weight)
 
 
-def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[int]:
+def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor, given: bool) -> list[int]:
     """Neurons that nothing reads, and constant ones, whose value goes to the biases of what reads them."""
     unread = _read_strength(model, graph, space) == 0
-    values = _constants(model, graph, space, inputs)
+    values = _constants(model, graph, space, inputs, given)
     constant = [i for i, value in enumerate(values) if value is not None and not unread[i]]
     for call in graph.readers(space.index) if constant else []:
         assert call.inputs is not None
@@ -199,24 +199,19 @@ def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor |
     return [i for i in range(space.size) if unread[i] or i in still]
 
 
-def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor | None) -> list[float | None]:
-    """The value of each neuron that never changes: with zero weights, or on the inputs given; None for the others.
+def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor, given: bool) -> list[float | None]:
+    """The value of each neuron that never changes: with zero weights, or on inputs that are `given`; None for others.
 
     A value other than zero needs readers with a bias (or a BatchNorm after them) and without padding, because a
     constant ends at the border.
     """
-    pieces = pieces_of(model, graph, space)
-    if pieces is None and inputs is None:
-        return [None] * space.size
-    if inputs is None:
-        example = torch.randn(8, *graph.calls[0].input_shape[1:], generator=torch.Generator().manual_seed(0))
-        first = get_tensor(model, graph.calls[0].weight)
-        inputs = example.to(first.device, first.dtype)
-        assert pieces is not None
+    candidate = torch.ones(space.size, dtype=torch.bool)
+    if not given:
+        if pieces_of(model, graph, space) is None:
+            return [None] * space.size
         places = [maker_rows(model, call)[:, :-1].abs().amax(1) == 0 for call in graph.makers(space.index)]
         candidate = torch.stack(places).all(0)
-    else:
-        candidate = torch.ones(space.size, dtype=torch.bool)
+        inputs = inputs[:8]
     readers = graph.readers(space.index)
     low, high = torch.full((space.size,), torch.inf), torch.full((space.size,), -torch.inf)
     by_name = {call.weight: call for call in readers}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,6 +41,8 @@ class Recorder(TorchFunctionMode):
         self.used: dict[str, str] = {}
         self.functions: list[set[str]] = []
         self.touched: set[str] = set()  # parameters and buffers that some function was given
+        self.left: dict[str, str] = {}  # path of a layer whose width stays → why
+        self.reads: Counter[int] = Counter()  # call → functions that were given its result as it is
         self.branches: list[tuple[str, str, int]] = []  # module, function that read values, calls before it
 
     @contextmanager
@@ -67,15 +70,18 @@ class Recorder(TorchFunctionMode):
                 for tensor in read:
                     self.freeze(tensor, f"their values decide what the code does ({name}{self.where()})")
             return result
+        self.reads.update({self.made_by[id(t)] for t in given if id(t) in self.made_by})
         rule: Callable[..., Value | None] | None = self.rules.get(name)
         value = None
         if rule is not None and len(out) == 1:
             value = rule(self, result, *args, **kwargs)
         elif (name in POINTWISE or name in POOLING) and isinstance(result, torch.Tensor):
             value = self.carry(name, result, args)
-        elif read:
+        else:
             for tensor in read:
                 self.freeze(tensor, f"{name}{self.where()} is not supported")
+            for tensor in given:
+                self.leave(tensor, f"{name} is not supported")
         if value is not None and name not in LAYERS:
             for space, _ in value[1]:
                 self.functions[space].add(self.describe(name, args))
@@ -89,10 +95,11 @@ class Recorder(TorchFunctionMode):
         return result
 
     def describe(self, name: str, args: Any) -> str:
-        """The function's name; sums and products of two sets of neurons are named apart from those with a number."""
+        """The function's name; sums and products of two sets of neurons are named apart from those with constants."""
         if name in ELEMENTWISE:
             kind = "product" if name in ("mul", "rmul", "multiply", "div", "true_divide") else "sum"
-            return kind if len(tensors_in(args)) == 2 else f"{kind} with a number"
+            both = sum(id(t) in self.values for t in tensors_in(args)) == 2
+            return kind if both else f"{kind} with a constant"
         return name
 
     def where(self) -> str:
@@ -159,6 +166,23 @@ class Recorder(TorchFunctionMode):
         """The name of a parameter or buffer; a second use of one is noted as sharing."""
         return self.names.get(id(tensor)) if isinstance(tensor, torch.Tensor) else None
 
+    def per_neuron(self, tensor: torch.Tensor, axis: int, layout: Layout) -> bool:
+        """Carry along a stored vector with one number per neuron on that axis (from the end); False if it is not one."""
+        name, axis = self.parameter(tensor), tensor.ndim + axis
+        fits = axis >= 0 and tensor.shape[axis] == tensor.numel() == self.length(layout)
+        if name is None or not fits or any(slot.name == name for slot in self.slots):
+            return False
+        self.slots.append(Slot(name, axis, layout))
+        return True
+
+    def leave(self, tensor: Any, reason: str) -> None:
+        """The width of the layer with this weight matrix stays."""
+        name = self.parameter(tensor)
+        if name is not None and tensor.ndim >= 2:
+            path = layer_of(name)
+            if type(self.model.get_submodule(path)).__module__.startswith("torch.nn"):
+                self.left.setdefault(path, reason)
+
     def freeze_branches(self) -> None:
         """Leave layers alone that code after a branch on values may use in another way for other inputs.
 
@@ -174,6 +198,16 @@ class Recorder(TorchFunctionMode):
                     reason = f"the code {where} may take another way for other values ({name})"
                     self.freeze_layout((*(call.inputs or ()), *call.outputs), reason)
 
+    def without_width(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Layers whose width stays, with the reason, outermost first; and paths of layers that were not reached."""
+        weights = [name for name, p in self.model.named_parameters() if p.ndim >= 2]
+        unseen = dict.fromkeys(layer_of(name) for name in weights if name not in self.touched)
+        left = self.left | dict.fromkeys(unseen, "the example does not reach it")
+        for slot in self.slots:
+            left.pop(layer_of(slot.name), None)
+        inner = [path for path in left if any(f"{path}.".startswith(f"{other}.") for other in left if other != path)]
+        return {path: reason for path, reason in left.items() if path not in inner}, tuple(unseen)
+
     def finish(self) -> Graph:
         """The graph, with coupled spaces joined."""
         self.freeze_branches()
@@ -182,15 +216,30 @@ class Recorder(TorchFunctionMode):
             return tuple((self.root(space), repeats) for space, repeats in layout)
 
         calls = [
-            replace(c, inputs=resolve(c.inputs) if c.inputs else None, outputs=resolve(c.outputs)) for c in self.calls
+            replace(
+                c,
+                inputs=resolve(c.inputs) if c.inputs else None,
+                outputs=resolve(c.outputs),
+                mean=c.mean if self.reads[i] == 1 else None,  # a BatchNorm is part of a layer that only it reads
+            )
+            for i, c in enumerate(self.calls)
         ]
         slots = [replace(slot, layout=resolve(slot.layout)) for slot in self.slots]
         spaces = {space.index: space for space in self.spaces if self.root(space.index) == space.index}
         functions: dict[int, set[str]] = {index: set() for index in spaces}
         for index, names in enumerate(self.functions):
             functions[self.root(index)] |= names
-        graph = Graph(spaces, slots, calls, functions)
+        graph = Graph(spaces, slots, calls, functions, *self.without_width())
         for space in graph.free:
             if not graph.readers(space.index):
                 space.frozen = "no Linear or Conv layer reads them"
         return graph
+
+
+def layer_of(name: str) -> str:
+    """The path of the layer to which a parameter belongs.
+
+    >>> layer_of("block.fc.weight"), layer_of("fc.parametrizations.weight.original0")
+    ('block.fc', 'fc')
+    """
+    return name.rpartition(".")[0].partition(".parametrizations")[0]

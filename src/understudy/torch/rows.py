@@ -48,15 +48,13 @@ def maker_rows(model: nn.Module, call: Call) -> torch.Tensor:
 
 
 def hidden_slots(graph: Graph, space: Space) -> list[Slot]:
-    """Values per neuron that the rows do not show: a depthwise convolution, a BatchNorm further on, slopes of PReLU."""
-    makers = graph.makers(space.index)
-    shown = {name for call in makers for name in (call.weight, call.bias) if name}
-    norms = {call.mean.rpartition(".")[0] for call in makers if call.mean is not None}
+    """Values per neuron that the rows do not show: a depthwise convolution, a BatchNorm further on, slopes, scales."""
+    shown = {name for call in graph.calls for name in (call.weight, call.bias) if name}
+    norms = {call.mean.rpartition(".")[0] for call in graph.makers(space.index) if call.mean is not None}
     return [
         slot
         for slot in graph.slots
-        if slot.axis == 0
-        and slot.name not in shown
+        if slot.name not in shown
         and slot.name.rpartition(".")[0] not in norms
         and any(part == space.index for part, _ in slot.layout)
     ]
@@ -70,7 +68,11 @@ def pieces_of(model: nn.Module, graph: Graph, space: Space) -> Pieces | None:
     rows = [maker_rows(model, call) for call in graph.makers(space.index)]
     hidden = hidden_slots(graph, space)
     functions = graph.functions.get(space.index, set())
-    if functions - HOMOGENEOUS - ONE_TO_ONE or any(len(s.layout) > 1 or s.layout[0][1] > 1 for s in hidden):
+    if functions - HOMOGENEOUS - ONE_TO_ONE:
         return None
-    rows += [get_tensor(model, s.name).detach().double().cpu().reshape(space.size, -1) for s in hidden]
+    for slot in hidden:
+        owners = graph.owners(slot.layout, space.index)
+        mine = torch.argsort(owners, stable=True)[int((owners < 0).sum()) :]
+        values = get_tensor(model, slot.name).detach().double().cpu().movedim(slot.axis, 0)
+        rows.append(values[mine].reshape(space.size, -1))
     return Pieces(torch.cat(rows, dim=1).numpy(), not hidden and functions <= HOMOGENEOUS)

@@ -109,8 +109,9 @@ HOMOGENEOUS = (
 
 ONE_TO_ONE = POINTWISE | {
     "sum",
-    "sum with a number",
-    "product with a number",
+    "sum with a constant",
+    "product",
+    "product with a constant",
     "prelu",
     "cat",
     "concat",

@@ -10,8 +10,13 @@ from torch import nn
 from understudy.torch.batches import Sample, gather, home
 
 
-def normal_inputs(model: nn.Module, shape: tuple[int, ...], count: int, seed: int = 0) -> Sample:
-    """`count` standard normal inputs of that shape (without the batch), on the model's device."""
+def normal_inputs(model: nn.Module, example: tuple[torch.Tensor, ...], count: int, seed: int = 0) -> Sample:
+    """`count` standard normal inputs of the example's shape, on the model's device."""
+    if len(example) > 1:
+        raise ValueError(f"The model takes {len(example)} inputs. Wrap it in a module that takes one tensor.")
+    if not example[0].is_floating_point():
+        raise ValueError("Inputs are whole numbers (such as tokens), which cannot be drawn at random. Give data.")
+    shape = tuple(example[0].shape[1:])
     device, dtype = home(model)
     draw = torch.Generator().manual_seed(seed)
     inputs = torch.randn((count, *shape), generator=draw)
@@ -37,4 +42,4 @@ def inputs_for(model: nn.Module, data: Any, example: tuple[torch.Tensor, ...], l
     """The first `limit` inputs of the data, or 512 standard normal ones."""
     if data is not None:
         return gather(data, model, limit)
-    return normal_inputs(model, tuple(example[0].shape[1:]), 512)
+    return normal_inputs(model, example, 512)

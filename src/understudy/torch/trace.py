@@ -46,6 +46,7 @@ def layer_call(
     where = rec.where()
     if name is None or (bias is not None and bias_name is None):
         rec.freeze(x, f"the weights{where} are computed, not stored")
+        rec.left.setdefault(rec.stack[-1] if rec.stack else "", "its weights are computed, not stored")
         return None
     if name in rec.used:
         both = f"the weights {name} are used twice"
@@ -94,6 +95,7 @@ def grouped_call(
             rec.slots.append(Slot(bias, 0, known[1]))
         return known
     rec.freeze(x, f"the convolution{rec.where()} has {groups} groups")
+    rec.leave(weight, f"it has {groups} groups")
     return None
 
 
@@ -157,7 +159,7 @@ def prelu(rec: Recorder, result: torch.Tensor, x: Any, weight: Any) -> Value | N
 
 
 def elementwise(rec: Recorder, result: torch.Tensor, one: Any, other: Any = None, *_: Any, **__: Any) -> Value | None:
-    """Sums and products: of one tensor and numbers, or of two with the same neurons."""
+    """Sums and products: of two tensors with the same neurons, or of one with numbers or a stored vector."""
     pair = [t for t in (one, other) if isinstance(t, torch.Tensor)]
     known = [t for t in pair if id(t) in rec.values]
     if len(known) == 2:
@@ -168,10 +170,11 @@ def elementwise(rec: Recorder, result: torch.Tensor, one: Any, other: Any = None
     elif len(known) == 1:
         axis, layout = rec.values[id(known[0])]
         constant = [t for t in pair if t is not known[0] and t.numel() > 1]
-        if not constant and result.shape == known[0].shape:
+        carried = not constant or rec.per_neuron(constant[0], axis - known[0].ndim, layout)
+        if carried and result.shape == known[0].shape:
             return axis, layout
     for tensor in known:
-        rec.freeze(tensor, f"a sum or product{rec.where()} joins them with something of another shape")
+        rec.freeze(tensor, f"a sum or product{rec.where()} joins them with something else than such neurons")
     return None
 
 
