@@ -5,7 +5,7 @@ import pytest
 
 import understudy as us
 from understudy.branches import ratio
-from understudy.tasks.copy_groups import CopyGroups
+from understudy.branches.copy_groups import CopyGroups
 
 
 def test_copies_overtake_between_whole_numbers_of_teachers():

@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Array
 from scipy.optimize import brentq, minimize
 
+from understudy.branches.copy_groups import CopyGroups
 from understudy.branches.families import Family
-from understudy.tasks.copy_groups import CopyGroups
 from understudy.tasks.task import Evaluation, Task
 
 OVERTAKING_LIMIT = 1 + (math.pi - 3) / (2 * math.sqrt(3) - 3)

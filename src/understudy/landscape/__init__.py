@@ -11,4 +11,4 @@ from understudy.landscape.graph import CriticalPoint as CriticalPoint
 from understudy.landscape.graph import Graph as Graph
 from understudy.landscape.modes import ModeConnectivity as ModeConnectivity
 from understudy.landscape.modes import mode_connectivity as mode_connectivity
-from understudy.landscape.tree import Branch as Branch
+from understudy.landscape.tree import Basin as Basin

@@ -15,7 +15,7 @@ from understudy.tasks.task import Task
 if TYPE_CHECKING:
     import xarray as xr
 
-    from understudy.landscape.tree import Branch
+    from understudy.landscape.tree import Basin
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Graph:
         """Every point that is not a minimum."""
         return tuple(p for p in self.points if p.kind != "minimum")
 
-    def tree(self) -> list[Branch]:
+    def tree(self) -> list[Basin]:
         """The disconnectivity tree: which minima are joined below which loss; see `understudy.landscape.tree`."""
         from understudy.landscape.tree import disconnectivity
 

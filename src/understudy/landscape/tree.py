@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Branch:
+class Basin:
     """A set of minima that are joined below some loss.
 
     - `minima`: their numbers. `height`: the loss of the saddle that joins the `parts`; that of the minimum for a leaf.
     - `saddle`: the number of that saddle; None for a leaf.
-    - `parts`: the branches that meet there; empty for a leaf.
+    - `parts`: the basins that meet there; empty for a leaf.
 
     Minima stand for all their symmetric copies. So a height is the lowest one at which *some* copy of the one is joined
     to some copy of the other, and by symmetry every copy of the one then is.
@@ -25,16 +25,16 @@ class Branch:
     minima: tuple[int, ...]
     height: float
     saddle: int | None = None
-    parts: tuple[Branch, ...] = ()
+    parts: tuple[Basin, ...] = ()
 
 
-def disconnectivity(graph: Graph) -> list[Branch]:
+def disconnectivity(graph: Graph) -> list[Basin]:
     """The trees of a graph, one for each set of minima that saddles join; the one with the lowest minimum first.
 
     Saddles are added in the order of their losses. Each joins the sets in which its two descents end. A descent that
     ends at a lower saddle ends in the set of that saddle.
     """
-    owner: dict[int, Branch] = {p.number: Branch((p.number,), p.loss) for p in graph.minima}
+    owner: dict[int, Basin] = {p.number: Basin((p.number,), p.loss) for p in graph.minima}
     for way in sorted(graph.connections, key=lambda c: graph.points[c.saddle].loss):
         saddle = way.saddle
         below = [owner[end] for end in way.ends if end is not None and end in owner]
@@ -44,16 +44,16 @@ def disconnectivity(graph: Graph) -> list[Branch]:
         if len(distinct) == 1:
             owner[saddle] = distinct[0]
             continue
-        minima = tuple(sorted(m for branch in distinct for m in branch.minima))
-        joined = Branch(minima, graph.points[saddle].loss, saddle, tuple(sorted(distinct, key=_lowest(graph))))
-        owner = {number: joined if branch in distinct else branch for number, branch in owner.items()}
+        minima = tuple(sorted(m for basin in distinct for m in basin.minima))
+        joined = Basin(minima, graph.points[saddle].loss, saddle, tuple(sorted(distinct, key=_lowest(graph))))
+        owner = {number: joined if basin in distinct else basin for number, basin in owner.items()}
         owner[saddle] = joined
     roots = list(dict.fromkeys(owner.values()))
     return sorted(roots, key=_lowest(graph))
 
 
 def _lowest(graph: Graph):  # type: ignore[no-untyped-def]
-    return lambda branch: (graph.points[branch.minima[0]].loss, branch.minima)
+    return lambda basin: (graph.points[basin.minima[0]].loss, basin.minima)
 
 
 def lowest_barrier(graph: Graph, first: int, second: int) -> float:
@@ -64,9 +64,9 @@ def lowest_barrier(graph: Graph, first: int, second: int) -> float:
             raise ValueError(f"The minima of this graph are {numbers}; received {number}.")
     if first == second:
         return graph.points[first].loss
-    branch = next((b for b in disconnectivity(graph) if {first, second} <= set(b.minima)), None)
-    if branch is None:
+    basin = next((b for b in disconnectivity(graph) if {first, second} <= set(b.minima)), None)
+    if basin is None:
         return math.inf
-    while inner := next((b for b in branch.parts if {first, second} <= set(b.minima)), None):
-        branch = inner
-    return branch.height
+    while inner := next((b for b in basin.parts if {first, second} <= set(b.minima)), None):
+        basin = inner
+    return basin.height

@@ -9,7 +9,7 @@ import numpy as np
 from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 
 if TYPE_CHECKING:
-    from understudy.landscape import Branch, CriticalPoint, Graph
+    from understudy.landscape import Basin, CriticalPoint, Graph
 
 MOST_LABELS, MOST_LISTED = 8, 40
 """Up to this many points are labelled beside them, and up to this many in a list; of more, only the lowest."""
@@ -103,7 +103,7 @@ def draw_tree(graph: Graph, ax: Any) -> Any:
     margin = 0.08 * max(top - low, 1e-3 * max(abs(top), 1e-12))
     position = 0.0
     for root in roots:
-        x, position = _draw_branch(graph, root, position, ax)
+        x, position = _draw_basin(graph, root, position, ax)
         ax.plot([x, x], [root.height, top + margin], color="black", lw=1.4)
     ax.set(xlim=(-0.7, max(position - 0.3, 0.7)), ylabel="loss", xticks=[])
     ax.grid(visible=False, axis="x")
@@ -112,10 +112,10 @@ def draw_tree(graph: Graph, ax: Any) -> Any:
     return ax
 
 
-def _draw_branch(graph: Graph, branch: Branch, position: float, ax: Any) -> tuple[float, float]:
-    """Draw a branch from `position` to the right; returns where it hangs and the next free position."""
-    if not branch.parts:
-        point = graph.points[branch.minima[0]]
+def _draw_basin(graph: Graph, basin: Basin, position: float, ax: Any) -> tuple[float, float]:
+    """Draw a basin from `position` to the right; returns where it hangs and the next free position."""
+    if not basin.parts:
+        point = graph.points[basin.minima[0]]
         ax.plot(position, point.loss, "o", ms=7, color=COLOURS[0], zorder=3)
         ax.annotate(
             _words(graph, point),
@@ -128,15 +128,15 @@ def _draw_branch(graph: Graph, branch: Branch, position: float, ax: Any) -> tupl
         )
         return position, position + 1.0
     hangs = []
-    for part in branch.parts:
-        x, position = _draw_branch(graph, part, position, ax)
-        ax.plot([x, x], [part.height, branch.height], color="black", lw=1.4, zorder=2)
+    for part in basin.parts:
+        x, position = _draw_basin(graph, part, position, ax)
+        ax.plot([x, x], [part.height, basin.height], color="black", lw=1.4, zorder=2)
         hangs.append(x)
-    ax.plot([min(hangs), max(hangs)], [branch.height] * 2, color="black", lw=1.4, zorder=2)
+    ax.plot([min(hangs), max(hangs)], [basin.height] * 2, color="black", lw=1.4, zorder=2)
     middle = float(np.mean([min(hangs), max(hangs)]))
     ax.annotate(
-        f"saddle {branch.saddle}",
-        (middle, branch.height),
+        f"saddle {basin.saddle}",
+        (middle, basin.height),
         xytext=(6, 3),
         textcoords="offset points",
         fontsize=8,

@@ -57,7 +57,7 @@ class NoCriticalPointError(ValueError):
 
 
 @dataclass(frozen=True)
-class CriticalPoint:
+class OneNeuronPoint:
     """A point with w = norm · (sign of u) · Σ_j v_j/√k and outgoing weight `outgoing`.
 
     - `correlation`: u = ±1/√k, the correlation with each teacher.
@@ -88,10 +88,10 @@ class CriticalPoint:
 
 
 @dataclass(frozen=True)
-class OneNeuron(CriticalPoint):
+class OneNeuron(OneNeuronPoint):
     """The optimum, with all `critical_points` that were found for norms in the range `searched`."""
 
-    critical_points: tuple[CriticalPoint, ...] = ()
+    critical_points: tuple[OneNeuronPoint, ...] = ()
     searched: tuple[float, float] = (0.0, math.inf)
 
 
@@ -125,13 +125,13 @@ def one_neuron(
             "Raise largest_norm to search further, or fit the student by gradient flow and look where it goes."
         )
     best = min(points, key=lambda p: (round(p.loss, 12), -p.correlation))
-    values = {name: getattr(best, name) for name in CriticalPoint.__dataclass_fields__}
+    values = {name: getattr(best, name) for name in OneNeuronPoint.__dataclass_fields__}
     return OneNeuron(**values, critical_points=points, searched=searched)
 
 
 def critical_points(
     activation: str | Activation, teachers: int, *, largest_norm: float | None = None, closed_form: bool = True
-) -> tuple[CriticalPoint, ...]:
+) -> tuple[OneNeuronPoint, ...]:
     """All non-trivial critical points with equal correlations, least loss first; empty if there are none.
 
     Arguments as in `one_neuron`.
@@ -161,7 +161,7 @@ def _checked(teachers: int) -> int:
 @lru_cache(maxsize=4096)
 def _all_points(
     activation: Activation, k: int, largest_norm: float | None, closed_form: bool
-) -> tuple[tuple[CriticalPoint, ...], tuple[float, float]]:
+) -> tuple[tuple[OneNeuronPoint, ...], tuple[float, float]]:
     if activation.homogeneity is not None:
         searched = (0.0, math.inf)
         norms = {u: [1.0] for u in (1 / math.sqrt(k), -1 / math.sqrt(k))}
@@ -269,7 +269,7 @@ def _hermite_coefficients(
     return value @ matrix, (slope * inputs) @ matrix
 
 
-def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint | None:
+def _point(activation: Activation, k: int, r: float, u: float) -> OneNeuronPoint | None:
     own, pair = (jax.tree.map(lambda x: float(x[0]), p) for p in _profile(activation, np.array([r]), u))
     unit, apart = _profile(activation, np.ones(1), 0.0)
     one, mean = float(unit.value[0]), float(apart.value[0])  # E[σ(z)²] and E[σ(z)]²
@@ -284,7 +284,7 @@ def _point(activation: Activation, k: int, r: float, u: float) -> CriticalPoint 
     loss = 0.0 if k == 1 and abs(loss) < 1e-12 else loss
     eigenvalues = _eigenvalues(k, r, u, a, own, pair)
     degree = activation.homogeneity
-    return CriticalPoint(
+    return OneNeuronPoint(
         r,
         a,
         u,

@@ -56,7 +56,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class BlockSpectrum:
     """All eigenvalues of the Hessian at the (n-1)-copy-1-average point, as blocks."""
 
     students: int
@@ -97,7 +97,7 @@ class _Point:
 
 def symmetric_spectrum(
     activation: str | Activation, students: int, teachers: int, *, dim: int | None = None
-) -> Spectrum:
+) -> BlockSpectrum:
     """The spectrum of the Hessian at the (n-1)-copy-1-average point of the unit-orthonormal teacher.
 
     **Arguments**
@@ -122,7 +122,7 @@ def symmetric_spectrum(
     for name, multiplicity, matrix in _blocks(_coefficients(point), point.copies, point.averaged, d - k):
         if multiplicity > 0 and len(matrix):
             blocks.append(Block(name, multiplicity, matrix, graded_eigenvalues(matrix)))
-    return Spectrum(n, k, d, tuple(blocks))
+    return BlockSpectrum(n, k, d, tuple(blocks))
 
 
 def _point(activation: Activation, copies: int, averaged: int) -> _Point:

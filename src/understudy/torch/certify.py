@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from understudy.torch.batches import Sample, gather
-from understudy.torch.curvature import Landscape, Loss, Spectrum, gain_within, lanczos
+from understudy.torch.curvature import Landscape, Loss, RitzSpectrum, gain_within, lanczos
 from understudy.torch.edit import duplicate
 from understudy.torch.model import check_model
-from understudy.torch.progress import Progress
+from understudy.torch.progress import ProgressBar
 from understudy.torch.table import html_table, text_table
 
 NEARBY = 0.01
@@ -182,7 +182,7 @@ def certify(
     _check(loss, field)
     gradient = field.gradient()
     slope, length = float(gradient.norm()), float(field.point.norm()) or 1.0  # at the origin any length will do
-    with Progress("Hessian products", 2 * min(steps, len(gradient)), progress) as bar:
+    with ProgressBar("Hessian products", 2 * min(steps, len(gradient)), progress) as bar:
         spectrum, complete = _spectrum(field, steps, seed, bar)
         along = lanczos(field.product, gradient, steps, bar.tick) if slope > 0 else None
     top = float(spectrum.values.abs().max())
@@ -246,7 +246,7 @@ def _check(loss: Loss, field: Landscape) -> None:
         raise ValueError("loss is not finite on the first inputs. Check inputs and labels.")
 
 
-def _spectrum(field: Landscape, steps: int, seed: int, bar: Progress) -> tuple[Spectrum, bool]:
+def _spectrum(field: Landscape, steps: int, seed: int, bar: ProgressBar) -> tuple[RitzSpectrum, bool]:
     """All eigenvalues of small networks, otherwise those that Lanczos finds from a random start."""
     size = len(field.point)
     if size <= DENSE:
@@ -254,7 +254,7 @@ def _spectrum(field: Landscape, steps: int, seed: int, bar: Progress) -> tuple[S
         whole = torch.stack([field.product(column) for column in basis], dim=1)
         values, vectors = torch.linalg.eigh((whole + whole.T) / 2)
         rounding = 1e-14 * size * float(values.abs().max())
-        return Spectrum(values, torch.full_like(values, rounding), vectors, basis), True
+        return RitzSpectrum(values, torch.full_like(values, rounding), vectors, basis), True
     start = torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return lanczos(field.product, start.to(field.point.device), steps, bar.tick), False
 

@@ -15,7 +15,7 @@ from understudy.torch.edit import same_modes
 from understudy.torch.graph import Graph
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
-from understudy.torch.progress import Progress
+from understudy.torch.progress import ProgressBar
 from understudy.torch.result import Compressed, CompressionReport, LayerWidth
 from understudy.torch.shrink import CHOOSERS, shrink
 from understudy.torch.synthetic import normal_inputs
@@ -86,7 +86,7 @@ def compress(
     original, graph, inputs = prepare(model, data, example)
     free_spaces(graph)
     sample, held_out, kind = _split(original, graph, data, inputs, samples)
-    with Progress("choosing widths", len(graph.calls), progress) as bar:
+    with ProgressBar("choosing widths", len(graph.calls), progress) as bar:
         chosen = _widths(original, graph, sample, held_out, targets)
         bar.tick("narrowing and refitting layers", 0)
         small, after, kept = shrink(original, graph, sample, chosen, choose=CHOOSERS[select], tick=bar.tick)

@@ -76,7 +76,7 @@ def _flat(tensors: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class RitzSpectrum:
     """Ritz values in order, the distance within which each has an eigenvalue, and their vectors in the basis.
 
     - `values`, `residuals` (k,): |λ - value| ≤ residual for some eigenvalue λ.
@@ -98,7 +98,7 @@ def lanczos(
     start: torch.Tensor,
     steps: int,
     tick: Callable[[], None] = lambda: None,
-) -> Spectrum:
+) -> RitzSpectrum:
     """Eigenvalues of a symmetric operator at both ends of its spectrum, from `steps` products.
 
     The basis is orthogonalised twice against all earlier vectors, so that no spurious copies appear. The lowest value
@@ -126,10 +126,10 @@ def lanczos(
     stacked = torch.stack(basis[: len(products)], dim=1)
     projected = stacked.T @ torch.stack(products, dim=1)
     values, vectors = torch.linalg.eigh((projected + projected.T) / 2)
-    return Spectrum(values, tail * vectors[-1].abs(), vectors, stacked)
+    return RitzSpectrum(values, tail * vectors[-1].abs(), vectors, stacked)
 
 
-def gain_within(spectrum: Spectrum, slope: float, radius: float) -> float:
+def gain_within(spectrum: RitzSpectrum, slope: float, radius: float) -> float:
     """How far the loss can fall within `radius` along the gradient's Krylov space, curvature taken as positive.
 
     `spectrum` comes from Lanczos started at the gradient of norm `slope`. The model is -g·y + ½ yᵀ|T|y: its largest

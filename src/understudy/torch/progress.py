@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any
 
 
-class Progress:
-    """`with Progress("layers", 12) as bar: … bar.tick()`.
+class ProgressBar:
+    """`with ProgressBar("layers", 12) as bar: … bar.tick()`.
 
     `shown`: True, False, or None for "only if the error stream is a terminal". Rich is imported only if it is shown.
     """
@@ -19,7 +19,7 @@ class Progress:
         self.bar: Any = None
         self.task: Any = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         if self.shown:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn

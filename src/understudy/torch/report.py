@@ -17,7 +17,7 @@ from understudy.torch.edit import get_tensor, tensors_in
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.moments import Moments, collect
-from understudy.torch.progress import Progress
+from understudy.torch.progress import ProgressBar
 from understudy.torch.rows import pieces_of
 from understudy.torch.select import EXACT, EXACT_RIDGE, Reader
 from understudy.torch.shrink import error_curve, readers_of
@@ -163,7 +163,7 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
     count, first = 0, None
 
     total = _length(data)
-    with Progress("reading inputs", total, progress) as bar:
+    with ProgressBar("reading inputs", total, progress) as bar:
 
         def batches() -> Any:
             nonlocal count, first
@@ -176,7 +176,7 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
         moments = collect(ready, ready, list(calls.values()), batches(), total=total, also=extremes.add)
     assert first is not None
     layers = []
-    with Progress("layers", len(free), progress) as bar:
+    with ProgressBar("layers", len(free), progress) as bar:
         for space in free:
             layers.append(_layer(ready, graph, space, moments, extremes, first))
             bar.tick()

@@ -15,7 +15,7 @@ from understudy.torch.batches import Sample, gather
 from understudy.torch.edit import duplicate
 from understudy.torch.measure import outputs_of
 from understudy.torch.model import check_model
-from understudy.torch.progress import Progress
+from understudy.torch.progress import ProgressBar
 
 BATCH = 64
 PATIENCE = 3
@@ -115,7 +115,7 @@ def _train(
     best, least, worse, epoch = copy.deepcopy(model.state_dict()), _loss_on(model, loss, check), 0, 0
     end = math.inf if seconds is None else time.perf_counter() + seconds
     draw = torch.Generator().manual_seed(0)
-    with Progress("epochs", int(epochs) if math.isfinite(epochs) else None, progress) as bar:
+    with ProgressBar("epochs", int(epochs) if math.isfinite(epochs) else None, progress) as bar:
         while epoch < epochs and worse < PATIENCE and time.perf_counter() < end:
             for chosen in torch.randperm(len(fit), generator=draw).split(BATCH):
                 optimizer.zero_grad()

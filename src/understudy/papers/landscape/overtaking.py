@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import understudy as us
     from understudy.branches import ratio
-    from understudy.tasks.copy_groups import CopyGroups
+    from understudy.branches.copy_groups import CopyGroups
 
     widths = [int(n) for n in settings["students"]]
     ratios = np.array([ratio.overtaking_ratio(n) for n in progress.over(widths, "n =")])

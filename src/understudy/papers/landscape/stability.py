@@ -57,7 +57,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 def _kind_of_copies(n: int, k: int) -> str:
     import understudy as us
     from understudy.branches import ratio
-    from understudy.tasks.copy_groups import CopyGroups
+    from understudy.branches.copy_groups import CopyGroups
 
     network = CopyGroups([n], [k - n]).network(ratio.perturbed_copies(n, k / n))
     return us.certify(us.Population(us.Teacher.orthonormal(k), n), network).kind

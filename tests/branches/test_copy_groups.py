@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.tasks.copy_groups import CopyGroups
+from understudy.branches.copy_groups import CopyGroups
 
 
 @pytest.mark.parametrize(("students", "teachers"), [([3, 1], [2]), ([2], [1, 2]), ([3, 2], [])])
