@@ -1,7 +1,6 @@
 """A local search for the oracle. It finds directions of large response, and certifies nothing."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 from understudy.oracles.relaxation import Responses
 
@@ -12,6 +11,8 @@ def search(responses: Responses, duals: np.ndarray, *, starts: int = 20, seed: i
     The best of random directions and of the directions of single inputs are improved by L-BFGS. The true maximum may be
     larger: this is a lower bound of ρ(V).
     """
+    from scipy.optimize import minimize  # slow to import, and rarely needed
+
     rank = responses.rank
     if rank == 0:
         return 0.0, np.eye(responses.frame.shape[0])[0]

@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.optimize import minimize
 
 from understudy.activations import Activation, PiecewiseLinear
 
@@ -77,6 +76,8 @@ def relaxed_bound(responses: Responses, duals: np.ndarray, *, iterations: int = 
 
 
 def _minimised(responses: Responses, v: np.ndarray, iterations: int) -> float:
+    from scipy.optimize import minimize  # slow to import, and rarely needed
+
     count = v.shape[1]
     norms = np.linalg.norm(v, axis=0)
     start = np.concatenate([np.log(np.maximum(norms, 1e-3 * norms.max())), np.zeros(count), [0.0]])

@@ -17,7 +17,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.optimize import brentq
 
 from understudy.activations import Activation
 from understudy.dynamics.divergence import Divergence
@@ -108,6 +107,8 @@ def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> f
     of the last decade agree. The plain slope of log M against log t is far below p until M is much larger than at the
     start.
     """
+    from scipy.optimize import brentq  # slow to import, and rarely needed
+
     chosen = np.flatnonzero(times >= times[-1] / 10.001)
     if len(chosen) < 3:
         return otherwise
