@@ -100,6 +100,20 @@ def test_a_minimum_may_be_as_narrow_as_its_least_weight():
         assert judge(function, point, gradient, hessian, np.random.default_rng(0)).kind == kind
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(("aside", "kind"), [(1e-9, "unclear"), (8e-9, "saddle")])
+def test_a_minimum_may_end_where_a_tiny_weight_is_zero(aside, kind):
+    """x₀² + a x₂² at a = 4e-9: a minimum on x₂ = 0, next to which one of two small eigenvalues is negative."""
+
+    def function(x):
+        return x[0] ** 2 + x[1] * x[2] ** 2
+
+    point = np.array([0.0, 4e-9, aside])
+    gradient, hessian = (np.asarray(x)[0] for x in derivatives(function, jnp.asarray(point)[None]))
+    found = judge(function, point, gradient, hessian, np.random.default_rng(0))
+    assert (found.kind, found.inertia) == (kind, (1, 0, 2))
+
+
 def test_a_way_down_at_a_distance_is_no_saddle_here():
     noise = np.full(len(RADII), 1e-13)
     assert told(np.array([1e-4, 3e-6, 2e-8, 0.0, 0.0, 0.0]), noise) == "minimum"

@@ -11,6 +11,8 @@ from cases import thorough_but
 from toys import Toy
 from understudy.points import certificate as certificates
 from understudy.points import lowest_eigenpairs
+from understudy.points.flats import flat_families
+from understudy.points.surroundings import Surroundings
 from understudy.theory import copy_average, one_neuron
 
 
@@ -239,6 +241,31 @@ def test_parallel_relu_students_have_a_hessian_and_a_verdict():
     found = us.certify(task, point)
     assert found.kind == "strict saddle"
     assert found.explained == 3
+
+
+@pytest.mark.parametrize(("second", "kind"), [(1.0, "strict saddle"), (-0.3, "minimum")])
+def test_parallel_relu_students_with_fixed_outgoing_weights_share_their_length(second, kind):
+    """Three students in one direction: two flat directions, with the same loss and no gradient along them.
+
+    They separate if that approaches two teachers, and stay if they can only stand for one (by dense eigenvalues, too).
+    """
+    teacher = us.Teacher([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0]], [1.0, second], "relu")
+    outgoing = np.array([1.0, 2.0, 0.5])
+    task = us.Population(teacher, 3, outgoing=outgoing)
+    single = us.Population(teacher, 1, outgoing=1.0)
+    total = np.asarray(us.fit(single, seeds=1)[0].parameters.incoming)[0]
+    point = (np.array([[0.5], [0.2], [0.2]]) * total).ravel()  # Σ a_i share_i = 1
+    found = us.certify(task, point)
+    values = np.linalg.eigvalsh(np.asarray(task.hessian(point)))
+    assert (found.kind, found.explained) == (kind, 2)
+    assert int(np.sum(np.abs(values) < 1e-12)) == 2
+    assert (values[0] < -1e-3) == (kind == "strict saddle")
+    (family,) = flat_families(Surroundings(task, point))
+    assert len(family.tangents) == 2
+    for tangent in family.tangents:
+        moved = point + 0.01 * tangent / np.linalg.norm(tangent)
+        assert float(task.loss(moved)) == pytest.approx(found.loss, abs=1e-15)
+        assert float(np.linalg.norm(task.gradient(moved))) < 1e-12
 
 
 @pytest.mark.thorough

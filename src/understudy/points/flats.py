@@ -3,7 +3,9 @@
 - *rescaling* and *rotation*: continuous symmetries of the task (see `Task.symmetry_tangents`).
 - *split line*: students with the same incoming vector share an outgoing weight. Moving weight from one to the other
   changes nothing (Simsek et al., "few neurons", Section 2.2). The same holds for students with opposite vectors (odd
-  and even activations) and, for homogeneous activations, with parallel ones.
+  and even activations) and, for homogeneous activations, with parallel ones. If outgoing weights are fixed, parallel
+  students of a homogeneous activation share their length instead: the gradient at w_i depends on its length only by a
+  factor, so that it stays zero.
 - *dead neuron*: if the outgoing weight is zero, the incoming vector is free. The function stays the same, but the point
   need not stay critical. A zero mode is explained only if the gradient in the outgoing weight vanishes at all incoming
   vectors nearby.
@@ -78,6 +80,8 @@ def _of_neurons(around: Surroundings, neurons: Neurons, near: float, free: list[
         members = [i for i in group if i not in crossing]
         if len(members) >= 2 and outputs:
             families.append(_split_line(neurons, members, ratios))
+        elif len(members) >= 2 and neurons.activation.homogeneity:
+            families += _shared_length(neurons, members, ratios)
     for i in dead:
         if free is not None or (i not in crossing and _stays_critical(around, neurons.layout[i, : neurons.dim])):
             families.append(_free_vector(neurons, i))
@@ -95,6 +99,20 @@ def _split_line(neurons: Neurons, members: list[int], ratios: np.ndarray) -> Fla
             row[members[0], o], row[i, o] = ratios[i], -ratios[members[0]]
             rows.append(row.ravel())
     return FlatFamily("split line", f"students {members} compute the same function", np.stack(rows))
+
+
+def _shared_length(neurons: Neurons, members: list[int], ratios: np.ndarray) -> list[FlatFamily]:
+    """Lengths of parallel students with fixed outgoing weights a_i: Σ_i a_i ratio_i must stay, ratio_i ~ ‖w_i‖^degree."""
+    outgoing = neurons.outgoing[members].T
+    _, singular, basis = np.linalg.svd(outgoing, full_matrices=True)
+    shares = basis[int(np.sum(singular > SAME * singular.max())) :]
+    if not len(shares):
+        return []
+    rows = np.zeros((len(shares), *neurons.layout.shape))
+    lengthened = neurons.incoming[members] / (float(neurons.activation.homogeneity or 1) * ratios[members])[:, None]
+    rows[:, members, :] = shares[:, :, None] * lengthened
+    words = f"students {members} are parallel and share their length"
+    return [FlatFamily("split line", words, rows.reshape(len(shares), -1))]
 
 
 def _free_vector(neurons: Neurons, i: int) -> FlatFamily:

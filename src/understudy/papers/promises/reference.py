@@ -26,6 +26,13 @@ FAINT = 0.01
 """Share of an eigenvalue that a weight may be which makes it: curvature is a weight times a force, which may be
 large."""
 
+ASIDE = (3 - 5**0.5) / 2
+"""How large a negative eigenvalue in the gap is beside the largest positive one there where a minimum ends.
+
+Next to the minima of a x², a > 0 small, the loss has the Hessian [[0, 2x], [2x, 2a]] in (a, x). Its eigenvalues have the
+ratio -(√(1 + 4t²) - 1)/(√(1 + 4t²) + 1), t = x/a, and at t = 1 the point is as far from them as they are from a = 0.
+"""
+
 RADII = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 STARTS = 24
 STEPS = 60
@@ -99,12 +106,12 @@ def _with_gap(kind: Kind, gap: np.ndarray) -> Kind:
     """What is left of a kind, told by falls, with these eigenvalues in the gap.
 
     With positive ones it may be a minimum whose basin is as narrow as they are small, and whose zero modes, a little
-    aside, are much smaller numbers of either sign; with negative ones a saddle beside which the loss falls by less than
-    rounding.
+    aside, are smaller numbers of either sign (see `ASIDE`); with negative ones a saddle beside which the loss falls by
+    less than rounding.
     """
     if kind == "minimum":
         return "unclear" if np.any(gap < 0) else "minimum"
-    return "saddle" if np.any(gap < 0) and -gap.min() >= 0.01 * gap.max() else "unclear"
+    return "saddle" if np.any(gap < 0) and -gap.min() >= ASIDE * gap.max() else "unclear"
 
 
 def told(falls: np.ndarray, noise: np.ndarray) -> Kind:
