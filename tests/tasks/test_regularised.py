@@ -104,6 +104,17 @@ def test_certificates_look_no_further_than_the_next_kink():
     assert us.certify(task, (a[:, None], a[None, :])).kind == "minimum"
 
 
+@pytest.mark.parametrize("angle", [0.0, np.pi / 2])
+def test_the_ends_of_an_arc_of_minima_are_saddles(angle):
+    """Prop. 19: the second neuron is zero there, and the loss falls by (2 - 2λ) ε² as it grows across the kink."""
+    task = Regularised([[1.0], [-1.0]], [[1.0], [-1.0]], (2,), penalty=0.8, bias=0.0, weights=[1.0, 1.0])
+    a = np.sqrt(0.2) * np.array([np.cos(angle), np.sin(angle)])
+    found = us.certify(task, (a[:, None], a[None, :]))
+    assert found.kind == "strict saddle"
+    step = task.flatten((a[:, None], a[None, :])) + 1e-3 * found.directions[0]
+    assert float(task.loss(step)) - found.loss == pytest.approx(-(2 - 2 * 0.8) * 1e-6 / 2, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "labels", [[], [0, 1, 10**9], [0.5, 1, 1], ["a", "b", "a"], [np.nan, 0, 1], [-1, 0, 1]], ids=str
 )
