@@ -1,7 +1,8 @@
 """What the compression benchmark measures, cell by cell, and its results as one small CSV beside this file.
 
-A cell is one network (kind, weight decay, seed), one row of the tables (a method) and one width. No PyTorch here: the
-tables and the figure of the documentation are made from the CSV alone.
+A cell is one network (kind, weight decay, seed), one row of the tables (a method) and one width. Cells of the kind
+"latency" have the network as their row. No PyTorch here: the tables and the figure of the documentation are made from
+the CSV alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ gradient as an L2 penalty does. Penalised networks are measured at 1/4 without f
 MAIN = ("mlp", "plain", "residual")
 """Networks with tables of their own."""
 MLPS = ("mlp", "penalised")
+BATCH = {"mlp": 256, "plain": 32, "residual": 32}
+"""Inputs per batch of the measured latency."""
 TUNED = (1, 3, 6)
 TAYLOR_INPUTS = 2000
 """Labelled inputs of Torch-Pruning's Taylor criterion, the same for every network."""
@@ -37,7 +40,7 @@ GROWTH_SEEDS = 4
 GROWTH = ("not grown", "ours, random", "ours, gradmax", "ours, split", "gromo", "from scratch")
 
 FILE = Path(__file__).with_name("compression.csv")
-NUMBERS = ("base", "seconds", "change", "agreement", "parameters", "milliseconds", "milliseconds before")
+NUMBERS = ("base", "seconds", "change", "agreement", "parameters", "milliseconds")
 COLUMNS = ("kind", "decay", "seed", "row", "part", *NUMBERS, *(f"after {e}" for e in (0, *TUNED)))
 
 Record = dict[str, Any]
@@ -68,6 +71,7 @@ def every() -> Iterator[tuple[str, float, int, str, int]]:
             for seed in range(seeds):
                 yield from ((kind, decay, seed, row, part) for row in rows for part in parts)
     yield from (("growth", 0.0, seed, row, 1) for seed in range(GROWTH_SEEDS) for row in GROWTH)
+    yield from (("latency", 0.0, 0, kind, part) for kind in MAIN for part in (1, *PARTS))
 
 
 def gather(kept: Kept) -> list[Record]:
@@ -77,6 +81,8 @@ def gather(kept: Kept) -> list[Record]:
         if cell := kept.read(name_of(*key)):
             reached = {f"after {epochs}": accuracy for epochs, accuracy in cell["accuracy"].items()}
             numbers = {name: cell[name] for name in NUMBERS if name in cell}
+            if key[0] != "latency":
+                numbers.pop("milliseconds", None)  # cells of an earlier form were measured beside other work
             records.append(dict(zip(COLUMNS, key, strict=False)) | numbers | reached)
     return records
 

@@ -19,6 +19,7 @@ epochs are equal seconds. The seconds of each method itself are in the table. Fi
 Every cell is stored. The whole takes about an hour and a half of processor time. A run ends after
 UNDERSTUDY_BENCHMARK_MINUTES (default 150) and prints what is there; the next run goes on.
 UNDERSTUDY_BENCHMARK_NETS=mlp,penalised,plain,residual chooses networks, so that two runs can share the work.
+`python -m benchmarks.latency` measures milliseconds, which needs an idle machine.
 `python -m benchmarks.compression_page` brings what was measured into the documentation.
 """
 
@@ -41,13 +42,11 @@ from benchmarks.compression_page import rendered
 from benchmarks.kept import Kept
 from benchmarks.pruners import fresh, pruners
 from benchmarks.trained import RATES, Split, accuracies, digits, outputs, photographs, train, trained
-from understudy.torch.measure import cost
+from understudy.torch.measure import count_parameters
 
 BASE_EPOCHS = {"mlp": 6, "penalised": 6, "plain": 8, "residual": 8}
 RATE = 1e-3
 """Learning rate of fine-tuning, constant, for every row and network; on labels, without moved images or decay."""
-BATCH = {"mlp": 256, "penalised": 256, "plain": 32, "residual": 32}
-"""Inputs per batch of the measured latency."""
 
 
 @dataclass(frozen=True)
@@ -133,15 +132,12 @@ def smaller(group: Group, row: str, kept: Kept, networks: Networks) -> nn.Module
     if kept.read(name):
         return copy.deepcopy(small)
     after = outputs(small, test[0])
-    latency = cost(small, (test[0][: BATCH[group.kind]],))
     found = {
         "base": float((before.argmax(1) == test[1]).float().mean()),
         "seconds": seconds,
         "change": float((after - before).norm() / before.norm()),
         "agreement": float((after.argmax(1) == before.argmax(1)).float().mean()),
-        "parameters": latency.parameters,
-        "milliseconds": latency.milliseconds,
-        "milliseconds before": cost(model, (test[0][: BATCH[group.kind]],)).milliseconds,
+        "parameters": count_parameters(small),
         "accuracy": {"0": float((after.argmax(1) == test[1]).float().mean())},
     }
     kept.write(name, found)

@@ -57,7 +57,7 @@ def missing(records: list[Record]) -> str:
         counts = left.setdefault(kind, [0, 0, 0])
         counts[0] += 1
         counts[1] += key not in have
-        counts[2] += key[0] != "penalised" and f"after {TUNED[-1]}" not in have.get(key, {})
+        counts[2] += key[0] not in ("penalised", "latency") and f"after {TUNED[-1]}" not in have.get(key, {})
     told = [f"{kind}: {a} of {n} cells, {b} fine-tunings" for kind, (n, a, b) in left.items() if a or b]
     return fill(f"Not measured yet: {'; '.join(told)}." if told else "Everything is measured.", 120)
 
@@ -71,7 +71,7 @@ def rendered(records: list[Record]) -> str:
         intro = f"Accuracy of the originals {base} % ({len(cells.base())} networks, {images} test images)."
         parts += [f"### {tables.TITLES[kind]}", f"{intro} No fine-tuning:", tables.untuned(cells)]
         parts += ["After epochs of fine-tuning on labels; new networks start at random:", tables.tuned(cells)]
-        parts += [tables.latency(cells)]
+        parts += [tables.latency(records, kind)]
     parts += ["### Weight decay", "MNIST at ¼ of the widths by the decay of AdamW: no fine-tuning / six epochs."]
     parts += [tables.decays(records), SHRINKS, tables.penalties(records)]
     parts += ["### Growth", "784-16-16-10 on MNIST, trained for 3 epochs, then widened to 64-64 and trained further:"]

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from benchmarks.cells import (
+    BATCH,
     CONTROLS,
     DECAYS,
     FRESH,
@@ -125,11 +126,10 @@ def growth(records: list[Record]) -> str:
     return markdown(["method", "before", *(f"{e} epoch{'s' * (e > 1)}" for e in TUNED), "seconds to grow"], rows)
 
 
-def latency(cells: Cells) -> str:
+def latency(records: list[Record], kind: str) -> str:
     """Milliseconds of a batch, the least of all runs."""
-    before = cells.numbers(None, None, "milliseconds before")
-    if not before:
-        return "Nothing is measured yet."
-    parts = [(SIGNS[part], cells.numbers(None, part, "milliseconds")) for part in PARTS]
-    told = ", ".join(f"{min(found):.2g} ms at {sign}" for sign, found in parts if found)
-    return f"A batch of {256 if cells.kind == 'mlp' else 32} takes {min(before):.2g} ms before, {told} (one core)."
+    found = {r["part"]: r["milliseconds"] for r in records if r["kind"] == "latency" and r["row"] == kind}
+    if 1 not in found:
+        return "Its latency is not measured yet."
+    told = ", ".join(f"{found[part]:.2g} ms at {SIGNS[part]}" for part in PARTS if part in found)
+    return f"A batch of {BATCH[kind]} takes {found[1]:.2g} ms before, {told} (one core of an idle machine)."
