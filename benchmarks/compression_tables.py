@@ -132,4 +132,4 @@ def latency(records: list[Record], kind: str) -> str:
     if 1 not in found:
         return "Its latency is not measured yet."
     told = ", ".join(f"{found[part]:.2g} ms at {SIGNS[part]}" for part in PARTS if part in found)
-    return f"A batch of {BATCH[kind]} takes {found[1]:.2g} ms before, {told} (one core of an idle machine)."
+    return f"A batch of {BATCH[kind]} takes {found[1]:.2g} ms before, {told} (one core)."
