@@ -31,6 +31,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    epilog="Exit codes: 0 for success; 1 if a claim failed or some work could not be done; 2 for bad input; 130 after "
+    "Ctrl-C.",
 )
 FIND, INSIDE, CHANGE, PAPERS = "Find and certify", "Look inside", "Change networks", "Papers"
 app.command(rich_help_panel=FIND)(fit)

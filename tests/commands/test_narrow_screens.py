@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from understudy.commands.claims import print_table
 from understudy.commands.screen import new_table, show_table
 
 
@@ -25,3 +26,15 @@ def test_columns_are_shown_whole_or_named(width, left_out):
     assert [head for head in ("loss", "time") if head in rest] == left_out
     assert "…" not in text
     assert ("0.072452645" in text) == ("loss" not in left_out)
+
+
+@pytest.mark.parametrize(("width", "shown"), [(60, False), (80, True)])
+def test_claims_show_values_or_name_them(width, shown):
+    row = {"id": "one-neuron", "where": "Thm 1", "paper_value": "0.5", "measured": "0.25", "status": "reproduced"}
+    screen = io.StringIO()
+    print_table(Console(file=screen, width=width), "paper", [{**row, "when": "", "settings_of": ""}])
+    text = screen.getvalue()
+    assert "one-neuron" in text
+    assert "reproduced" in text
+    assert ("0.25" in text) == shown
+    assert ("too narrow to show: Paper, Measured" in text) == (not shown)

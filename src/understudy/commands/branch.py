@@ -12,7 +12,7 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.progress import reporting
-from understudy.commands.screen import fail, new_table
+from understudy.commands.screen import fail, new_table, show_table
 from understudy.commands.sources import read_teacher
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ def _print(result: Continuation, paths: list[Path], seconds: float) -> None:
     for heads, rows in tables:
         table = new_table()
         for head in heads:
-            table.add_column(head, no_wrap=head in ("parameter", "kind"))
+            table.add_column(head, no_wrap=head not in ("before", "after", "leaves", "ends"))
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        show_table(console, table)
     if not result.special_points:
         console.print("No special points: the number of negative eigenvalues does not change.")
     for path in paths:

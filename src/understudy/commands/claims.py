@@ -83,24 +83,29 @@ def print_table(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
 
     from understudy.papers.values import text
 
-    # On a narrow screen two readable columns of values are better than six that are cut.
-    wide = console.width >= 120
+    # On a narrow screen two readable columns of values are better than six that are cut; below 72 there is room for
+    # none.
+    wide, values_fit = console.width >= 120, console.width >= 72
     widest = WIDEST + max(console.width - 120, 0)
-    table = Table(title=title, title_style="bold", title_justify="left", show_lines=not wide)
+    table = Table(title=title, title_style="bold", title_justify="left", show_lines=values_fit and not wide)
     table.add_column("Claim", no_wrap=True)
     if wide:
         table.add_column("Where", ratio=2)
-    table.add_column("Paper", ratio=3)
-    table.add_column("Measured", ratio=4)
+    if values_fit:
+        table.add_column("Paper", ratio=3)
+        table.add_column("Measured", ratio=4)
     table.add_column("Finding", no_wrap=True)
     if wide:
         table.add_column("When", no_wrap=True)
     for row in rows:
-        values = Text(_cut(text(row["paper_value"]), widest)), Text(_cut(text(row["measured"]), widest))
+        both = (row["paper_value"], row["measured"]) if values_fit else ()
+        values = [Text(_cut(text(value), widest)) for value in both]
         when = Text(f"{row['when'][:10]} ({row['settings_of']})" if row["when"] else "–")
         cells = [Text(row["id"]), *([Text(row["where"])] if wide else []), *values, verdict_text(row["status"])]
         table.add_row(*cells, *([when] if wide else []))
     console.print(table)
+    if not values_fit:
+        console.print("The screen is too narrow to show: Paper, Measured.", highlight=False)
 
 
 def verdict_text(status: "Verdict") -> "Text":

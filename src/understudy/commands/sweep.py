@@ -181,7 +181,7 @@ def _print_table(rows: list[dict[str, Any]], seconds: float, found: Collection) 
         table.add_column("where the runs end", overflow="fold")
         table.add_column("best loss", justify="right", no_wrap=True)
         table.add_column("|∇L|", justify="right", no_wrap=True)
-        shape = on_two_lines if varied and console.width < 100 else str
+        shape = on_two_lines if console.width < (100 if varied else 80) else str
         for row in rows:
             more = len(row["points"]) - 3
             ends = "\n".join(shape(describe_point(p)) for p in row["points"][:3])

@@ -30,7 +30,9 @@ def verify(
     if json_:
         print(json.dumps({"accepted": found.accepted, "statement": found.statement, "reason": found.reason}, indent=1))
     elif found.accepted:
-        print(f"Accepted: {found.statement}")
+        from rich.console import Console
+
+        Console().print(f"Accepted: {found.statement}", highlight=False, markup=False)
     else:
         complain(f"Refused: {found.reason}.")
     if not found.accepted:
