@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import understudy
@@ -37,3 +38,14 @@ def test_all_that_the_package_offers_exists_and_lives_where_the_type_block_says(
 
 def test_types_are_shipped():
     assert (SOURCE.parent / "py.typed").exists()
+
+
+def test_the_version_is_that_of_the_last_release_in_changelog_and_citation():
+    """The version stands in one place; the files that tell of a release follow it."""
+    root = Path(__file__).parent.parent
+    version, date = re.search(r"^## (\d\S+) - (\S+)$", (root / "CHANGELOG.md").read_text(), re.M).groups()
+    citation = (root / "CITATION.cff").read_text()
+    assert version == understudy.__version__
+    assert f"version: {version}\n" in citation
+    assert f'date-released: "{date}"\n' in citation
+    assert f"## {version} ({date})\n" in (root / "docs" / "release-notes.md").read_text()

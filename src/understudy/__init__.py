@@ -9,7 +9,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if "jax" in _sys.modules:
     _sys.modules["jax"].config.update("jax_enable_x64", True)

@@ -34,11 +34,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy import files
+from understudy import __version__, files
 from understudy.extras import need
 from understudy.files import check_regular, content_hash, write_atomically
 
@@ -135,7 +134,7 @@ def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Datas
         **dataset.attrs,
         "configuration": canonical_json(configuration),
         "format": FORMAT,
-        "understudy_version": version("understudy"),
+        "understudy_version": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     stored.attrs["checksum"] = checksum(stored)

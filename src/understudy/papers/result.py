@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any, get_args
 
+from understudy import __version__
 from understudy.files import content_hash
 from understudy.papers.check import Check
 from understudy.papers.claim import Claim, Scale
@@ -117,7 +117,7 @@ class Result:
 
 def package_version() -> str:
     """The version of Understudy that is running."""
-    return version("understudy")
+    return __version__
 
 
 def fingerprint(claim: Claim, scale: Scale) -> str:
