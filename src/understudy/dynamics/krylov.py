@@ -151,7 +151,7 @@ def _compiled(kind: Kind) -> _Programs:
         return task_of(arrays).value_and_gradient(point)
 
     def linear(arrays: list[Any], point: Array) -> Callable[[Array], Array]:
-        return jax.linearize(lambda v: slope(arrays, v)[1], point)[1]
+        return task_of(arrays).linearised(point)[1]
 
     def inverse(arrays: list[Any], point: Array, shift: Array) -> Array:
         return inverse_blocks(task_of(arrays).hessian_blocks(point), shift)

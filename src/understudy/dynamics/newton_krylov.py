@@ -254,7 +254,7 @@ def _rescaling(order: Array, factor: Array) -> Float[Array, "rows rows"]:
 def _solve(task: Task, predicted: Array, psi: Array, guess: Array, c: Array, scale: Array, blocks: Blocks) -> _Solved:
     """Solve d = -c ∇L(predicted + d) - ψ by Newton's method with the Hessian at predicted + guess."""
     place = predicted + guess
-    slope, product = jax.linearize(lambda v: task.value_and_gradient(v)[1], place)
+    slope, product = task.linearised(place)
     groups = task.hessian_groups
     assert groups is not None
 

@@ -52,7 +52,7 @@ class Inputs(NamedTuple):
 
 
 class _Partners(NamedTuple):
-    """Neurons that every student is paired with; see `unbiased._Partners`."""
+    """Neurons that every student is paired with; see `unbiased.Partners`."""
 
     neurons: Shifted
     outgoing: Array
@@ -119,7 +119,7 @@ def _terms(task: "Population", vector: Array) -> _Terms:
     alike = isinstance(sigma, Erf | Polynomial)
     own, single = alone(sigma, p, resolution)
     groups = [(sigma, p, a), (other, v, -b)]
-    if sigma == other and not mehler.serves(sigma, other, resolution):  # see `unbiased._terms`
+    if sigma == other and not mehler.serves(sigma, other, resolution):  # see `unbiased.terms`
         groups = [(sigma, Shifted(*map(jnp.concatenate, zip(p, v, strict=True))), jnp.concatenate([a, -b]))]
     partners = []
     for i, (activation, neurons, outgoing) in enumerate(groups):

@@ -1,7 +1,7 @@
 """The population loss of a two-layer student, computed exactly from pairwise Gaussian interactions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ from understudy import activations
 from understudy.activations import Activation, Erf
 from understudy.gaussian import has_closed_form
 from understudy.networks import HiddenLayer, Teacher, TwoLayer
-from understudy.tasks import biased, split_terms, trust, unbiased
+from understudy.tasks import biased, split_terms, trust, unbiased, unbiased_product
 from understudy.tasks import population_arguments as arguments
 from understudy.tasks import population_forms as forms
 from understudy.tasks import population_layout as layout
@@ -270,6 +270,14 @@ class Population(Task):
     def evaluate_roughly(self, vector: Float[Array, " P"]) -> Evaluation:
         """`evaluate` in single precision: assembling the Hessian then moves half as much memory."""
         return self._assembly.evaluate(self, vector, jnp.float32)
+
+    def linearised(
+        self, vector: Float[Array, " P"]
+    ) -> tuple[Float[Array, " P"], Callable[[Float[Array, " P"]], Float[Array, " P"]]]:
+        kinked = self.activation.homogeneity is not None or self.teacher.activation.homogeneity is not None
+        if self.biased or self.root is not None or kinked:
+            return super().linearised(vector)
+        return unbiased_product.linearised(self, vector)
 
     @property
     def hessian_groups(self) -> np.ndarray | None:

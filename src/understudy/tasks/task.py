@@ -5,7 +5,7 @@ the methods of `Task`. A task must define `size`, `flatten`, `unflatten` and `va
 default ("no structure known", "no lower bound"). A task overrides the methods for which it knows more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -92,6 +92,12 @@ class Task(eqx.Module):
     def hessian_product(self, vector: Float[Array, " P"], direction: Float[Array, " P"]) -> Float[Array, " P"]:
         """H(θ) v without the Hessian, traceable: exact, by forward differentiation of the gradient."""
         return jax.jvp(lambda v: self.value_and_gradient(v)[1], (vector,), (direction,))[1]
+
+    def linearised(
+        self, vector: Float[Array, " P"]
+    ) -> tuple[Float[Array, " P"], Callable[[Float[Array, " P"]], Float[Array, " P"]]]:
+        """The gradient at a point, and the function v ↦ H(θ) v for many products there, traceable."""
+        return jax.linearize(lambda v: self.value_and_gradient(v)[1], vector)
 
     @property
     def hessian_groups(self) -> np.ndarray | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from understudy.tasks.population import Population
 
 
-class _Partners(NamedTuple):
+class Partners(NamedTuple):
     """Neurons that every student is paired with: students first, or teachers, whose outgoing weights have a minus sign.
 
     `weight` is the weight of each pair's interaction in the gradient. Pairs of a student with itself are left out.
@@ -42,14 +42,14 @@ class _Partners(NamedTuple):
     weight: Array
 
 
-class _Terms(NamedTuple):
+class Terms(NamedTuple):
     """Terms that one evaluation computes once: the students, each student with itself, and each with its partners."""
 
     w: Array
     a: Array
     own: SelfPartials
     weight_own: Array
-    partners: list[_Partners]
+    partners: list[Partners]
 
     def along(self) -> Array:
         """∂L/∂w_i = along_i w_i + terms along the partners."""
@@ -68,18 +68,18 @@ def teacher_energy(teacher: Teacher, v: Array, resolution: float) -> Float[Array
 
 def value(task: "Population", vector: Array) -> Array:
     """See `Population.value`."""
-    return _loss(task, _terms(task, vector))
+    return _loss(task, terms(task, vector))
 
 
 def value_and_gradient(task: "Population", vector: Array) -> tuple[Array, Array]:
     """See `Population.value_and_gradient`."""
-    t = _terms(task, vector)
-    return _loss(task, t), _gradient(task, t)
+    t = terms(task, vector)
+    return _loss(task, t), gradient(task, t)
 
 
 def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     """Loss, gradient and Hessian; the Hessian is assembled in the given precision."""
-    t = _terms(task, vector, curved=True)
+    t = terms(task, vector, curved=True)
     n, d = task.width, task.dim
     own = sum(own_blocks(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
     own += 2 * (t.weight_own * t.own.q)[:, None, None] * jnp.eye(d)[None]
@@ -94,12 +94,12 @@ def evaluate(task: "Population", vector: Array, precision: type) -> Evaluation:
     constants = [(slope, metric)]
     if task.trains_outgoing:
         constants, outer, own = _with_outgoing(task, t, students, slope, metric, outer, own)
-    return Evaluation(_loss(task, t), _gradient(task, t), assemble(constants, outer, own, precision))
+    return Evaluation(_loss(task, t), gradient(task, t), assemble(constants, outer, own, precision))
 
 
 def hessian_blocks(task: "Population", vector: Array) -> Float[Array, "groups b b"]:
     """The blocks of the Hessian on the groups of `Population.hessian_groups`."""
-    t = _terms(task, vector, curved=True)
+    t = terms(task, vector, curved=True)
     n, first = task.width, t.partners[0]
     own = sum(own_diagonals(p.pairs, p.weight, t.w, p.vectors) for p in t.partners)
     own += 2 * (t.weight_own * t.own.q)[:, None] + 4 * (t.weight_own * t.own.qq)[:, None] * t.w**2
@@ -117,12 +117,12 @@ def hessian_blocks(task: "Population", vector: Array) -> Float[Array, "groups b 
 
 def outside_hessian(task: "Population", vector: Array) -> Float[Array, "n n"]:
     """See `Population.outside_hessian`."""
-    t = _terms(task, vector)
+    t = terms(task, vector)
     students = t.partners[0]
     return jnp.diag(t.along()) + (students.weight * students.pairs.partials.q12)[:, : task.width]
 
 
-def _terms(task: "Population", vector: Array, curved: bool = False) -> _Terms:
+def terms(task: "Population", vector: Array, curved: bool = False) -> Terms:
     """The terms of a loss and a gradient, or also those of a Hessian (`curved`)."""
     w, _, a, _ = task.parts(vector)
     v = task.teacher.incoming
@@ -139,14 +139,14 @@ def _terms(task: "Population", vector: Array, curved: bool = False) -> _Terms:
     partners = []
     for activation, vectors, outgoing in groups:
         pairs = pair_up(sigma, activation, w, vectors, resolution, curved)
-        partners.append(_Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
+        partners.append(Partners(vectors, outgoing, pairs, 2 * _dots(a, outgoing)))
     first = partners[0]
     partials = jax.tree.map(zero_diagonal, first.pairs.partials)
     partners[0] = first._replace(pairs=first.pairs._replace(partials=partials), weight=zero_diagonal(first.weight))
-    return _Terms(w, a, own, jnp.diagonal(_dots(a, a)), partners)
+    return Terms(w, a, own, jnp.diagonal(_dots(a, a)), partners)
 
 
-def _loss(task: "Population", t: _Terms) -> Array:
+def _loss(task: "Population", t: Terms) -> Array:
     first, n = t.partners[0], task.width
     pairs = sum(jnp.sum(p.weight * p.pairs.partials.value) for p in t.partners)
     # Each pair of students occurs twice.
@@ -154,7 +154,8 @@ def _loss(task: "Population", t: _Terms) -> Array:
     return jnp.sum(t.weight_own * t.own.value) + pairs - twice + task.constant
 
 
-def _gradient(task: "Population", t: _Terms) -> Array:
+def gradient(task: "Population", t: Terms) -> Array:
+    """The gradient from the terms of an evaluation."""
     incoming = t.along()[:, None] * t.w
     for p in t.partners:
         incoming += (p.weight * p.pairs.partials.q12) @ p.vectors
@@ -167,7 +168,7 @@ def _gradient(task: "Population", t: _Terms) -> Array:
 
 def _with_outgoing(
     task: "Population",
-    t: _Terms,
+    t: Terms,
     students: Pairs,
     slope: Array,
     metric: Array,
