@@ -18,6 +18,7 @@ from understudy.commands.fit import fit
 from understudy.commands.grow import grow
 from understudy.commands.lab import lab
 from understudy.commands.layers import layers
+from understudy.commands.loading import announce_loading
 from understudy.commands.merge import merge
 from understudy.commands.online import online
 from understudy.commands.reproduce import reproduce
@@ -86,6 +87,7 @@ def _told(error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 def main() -> None:
     """Entry point of the `understudy` command."""
+    announce_loading()
     try:
         app()
     except ModuleNotFoundError as error:

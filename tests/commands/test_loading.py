@@ -1,0 +1,41 @@
+"""A terminal shows that a large library is being loaded, and nothing of it after."""
+
+import importlib.util
+import io
+import sys
+
+import pytest
+
+from understudy.commands import loading
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch):
+    """A library that notes what the terminal showed while it was loaded."""
+    (tmp_path / "a_large_library.py").write_text("import sys\nSHOWN = sys.stderr.getvalue()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(loading, "LARGE", {"a_large_library": "Large"})
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.delitem(sys.modules, "a_large_library", raising=False)
+    yield "a_large_library"
+    sys.modules.pop("a_large_library", None)
+
+
+@pytest.mark.parametrize(
+    ("screen", "term", "shown"), [(Terminal, "xterm", True), (Terminal, "dumb", False), (io.StringIO, "xterm", False)]
+)
+def test_loading_is_announced_on_terminals_alone(large, monkeypatch, screen, term, shown):
+    monkeypatch.setattr(sys, "stderr", screen())
+    monkeypatch.setenv("TERM", term)
+    loading.announce_loading()
+    assert importlib.util.find_spec(large) is not None, "a question alone shows nothing"
+    assert sys.stderr.getvalue() == ""
+    seen = importlib.import_module(large).SHOWN
+    assert seen == ("loading Large …" if shown else "")
+    assert sys.stderr.getvalue() == ("loading Large …\r\x1b[K" if shown else "")
+    assert not any(isinstance(finder, loading.Announcer) for finder in sys.meta_path)
