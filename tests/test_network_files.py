@@ -1,10 +1,16 @@
 """Networks out of stored fits: the best run, and only weights that are those of the input."""
 
+import io
+import zipfile
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from understudy.commands.points import read_point
+from understudy.data.tables import read_data_arrays
 from understudy.network_files import BadNetworkError, read_data, read_network
+from understudy.networks.teacher_files import parse_teacher
 from understudy.store import Store
 
 
@@ -46,5 +52,31 @@ def test_a_damaged_archive_or_another_file_is_explained(tmp_path):
     for broken in (file, one):
         with pytest.raises(BadNetworkError, match="cannot be read as an archive"):
             read_network(broken)
-    with pytest.raises(BadNetworkError, match="cannot be read as data"):
+    with pytest.raises(BadNetworkError, match=r"cannot be read as data"):
         read_data(file)
+
+
+def archive_that_promises_too_much(file, *names):
+    """Arrays whose headers promise 8 PB."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (10**11, 10**4)})
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(f"{name}.npy", stream.getvalue() + bytes(64))
+    return file
+
+
+def test_a_header_that_promises_more_than_fits_into_memory_is_explained(tmp_path):
+    network = archive_that_promises_too_much(tmp_path / "network.npz", "W1", "W2")
+    with pytest.raises(BadNetworkError, match=r"cannot be read as an archive of weights.*Unable to allocate"):
+        read_network(network)
+    data = archive_that_promises_too_much(tmp_path / "data.npz", "inputs", "targets")
+    with pytest.raises(BadNetworkError, match=r"cannot be read as data.*Unable to allocate"):
+        read_data(data)
+    with pytest.raises(ValueError, match=r"data.npz cannot be read as an .npz archive of arrays of numbers"):
+        read_data_arrays(data)
+    teacher = archive_that_promises_too_much(tmp_path / "teacher.npz", "incoming")
+    with pytest.raises(ValueError, match="it says that it has more numbers than fit into memory"):
+        parse_teacher("teacher.npz", teacher.read_bytes())
+    with pytest.raises(ValueError, match=r"A point is .json or .npz with incoming"):
+        read_point(teacher)

@@ -17,6 +17,7 @@ ROOMS = [
     "compilation",
     "data",
     "rays",
+    "numbers",
     "formulas",
     "activations",
     "gaussian",

@@ -168,6 +168,11 @@ class Smooth(Activation):
         return self.formula(x)[: order + 1]
 
 
+@dataclass(frozen=True)
+class Gelu(Smooth):
+    """xΦ(x), whose Gaussian expectations without biases have a closed form (see `gaussian.gelu`)."""
+
+
 def from_function(
     function: Callable[[Array], Array],
     name: str = "custom",
@@ -302,7 +307,7 @@ _FIXED: dict[str, Activation] = {
     "abs": PiecewiseLinear("abs", kink=1.0),
     "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
-    "gelu": Smooth("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
+    "gelu": Gelu("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "softplus": (_softplus, 1.0),

@@ -16,13 +16,14 @@ from understudy.dynamics.trajectory import FlowOptions, Trajectory
 from understudy.points import Certificate, Structure, certify
 from understudy.points.certificate import carried, certify_in_span
 from understudy.points.infinity import describe_escape
+from understudy.points.small_losses import refined_loss
 from understudy.points.surroundings import power_of_two
 from understudy.processes import job_count, share
 from understudy.results.runs import Run as Run
 from understudy.results.runs import Runs as Runs
 from understudy.tasks.reduction import Reduction
 from understudy.tasks.starts import seed_numbers
-from understudy.tasks.task import Task
+from understudy.tasks.task import Task, checked_task
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def fit_each(
     `observe(position, glimpse)` is called after every step of every run, see `dynamics.follow`. All runs are then
     followed in this process. Glimpses are in the parameters of the reduced task.
     """
+    checked_task(task, "what to fit")
     numbers = seed_numbers(seeds)
     processes = job_count(jobs) if observe is None else 1
     reduction = task.reduce(_begin(task, numbers, init_std, init))
@@ -224,11 +226,14 @@ def _follow_share(
     for index, trajectory in runs:
         scale = power_of_two(task.target_scale) if trajectory.unit == 1 else 1.0
         found = find_divergence(trajectory, scale=scale)
+        if found is None and trajectory.ending == "time limit":  # far out, rounding can hide how slowly the loss falls
+            found = find_divergence(trajectory, task, scale)
         diverging = describe_escape(task, trajectory, found).words if found else None
         certificate = None
         if share.outside is not None:  # the point is already known in the span, so it need not be found again
             certificate = certify_in_span(task, trajectory.vector, share.outside, diverging=diverging)
         structure = _with_prediction(task.structure(trajectory.vector))
+        trajectory = replace(trajectory, loss=refined_loss(task, trajectory.vector, trajectory.loss))
         yield _Ended(share.positions[index], trajectory, certificate, structure, diverging)
 
 
@@ -248,7 +253,12 @@ def _begin(task: Task, numbers: list[int], init_std: float, init: Any) -> Any:
     """Flat starts, one row per seed."""
     if isinstance(init, str):
         return task.starts(numbers, init, init_std)
-    vectors = task.flatten(init)
+    try:
+        vectors = task.flatten(init)
+    except (TypeError, AttributeError):
+        raise ValueError(
+            f"init is 'gaussian', 'glorot' or a batch of parameters; received a {type(init).__name__} that is none."
+        ) from None
     if vectors.ndim != 2 or len(vectors) != len(numbers):
         raise ValueError(f"{len(numbers)} seeds need as many starts; received a batch of shape {vectors.shape}.")
     return vectors

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import understudy as us
 from understudy.cli import app
+from understudy.commands.certify import _show_ends
 
 runner = CliRunner()
 
@@ -89,3 +90,9 @@ def test_verify_tells_files_that_are_no_proof(content, tmp_path):
     done = runner.invoke(app, ["verify", str(file)])
     assert done.exit_code == 2
     assert "Error: " in done.output
+
+
+@pytest.mark.parametrize(("kind", "words"), [("unconverged", "is not critical"), ("minimum", "No direction is known")])
+def test_where_nothing_is_followed_the_reason_is_said(kind, words, capsys):
+    _show_ends([], 0, kind)
+    assert words in capsys.readouterr().out

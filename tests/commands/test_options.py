@@ -19,7 +19,9 @@ WRITING = {
 
 
 @pytest.mark.parametrize("command", WRITING)
-@pytest.mark.parametrize(("place", "said"), [("file", "is a file"), ("file/below", "is a file"), ("link", "is a file")])
+@pytest.mark.parametrize(
+    ("place", "said"), [("file", "is a file"), ("file/below", "is a file"), ("link", "leads nowhere")]
+)
 def test_a_bad_out_exits_2_before_anything_is_computed(command, place, said, tmp_path):
     (tmp_path / "file").write_text("kept")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import understudy as us
 from understudy.cli import app
+from understudy.fitting import FitProgress
 
 FAST = ["--activation", "erf", "--teacher", "3", "--dim", "4"]
 
@@ -86,7 +87,29 @@ STAGE = {"width": 1, "kind": "minimum", "label": "", "loss": 0.1, "norms": [1.0]
          "split_neuron": None, "scenario": None, "pushed_along": None, "correlations_with_averaging": [1.0]}  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["split", "grow", "layers"])
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".npz"])
+def test_split_reads_every_format_of_a_teacher_and_shows_progress(suffix, tmp_path, monkeypatch):
+    rows, file, seen = np.array([[1.0, 0.5], [0.0, 2.0]]), tmp_path / f"V{suffix}", []
+    with file.open("wb") as stream:
+        {".npy": np.save, ".csv": lambda f, x: np.savetxt(f, x, delimiter=",")}.get(
+            suffix, lambda f, x: np.savez(f, incoming=x)
+        )(stream, rows)
+
+    def found(task, seed, watch):
+        seen.append(np.asarray(task.teacher.incoming))
+        watch(FitProgress(3, 8, 100, 20.0))
+        return us.TwoLayer(np.eye(2), [1, 1]), 0
+
+    monkeypatch.setattr("understudy.commands.progress.FIRST_LINE_SECONDS", 0.0)
+    monkeypatch.setattr("understudy.experiments.splitting.find_minimum", found)
+    monkeypatch.setattr("understudy.experiments.splitting.split_report", lambda *_, **__: REPORT)
+    done = invoke("split", "--teacher-file", file)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(seen[0], rows)
+    assert "3 of 8 starts after 0 s, flow to a minimum, t ≤ 20" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["split", "grow", "layers", "merge"])
 def test_a_full_disk_is_one_line(command, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -94,15 +117,17 @@ def test_a_full_disk_is_one_line(command, tmp_path, monkeypatch):
     monkeypatch.setattr("understudy.plots.style.save", full)
     monkeypatch.setattr("understudy.plots.split_figure.split", lambda *_: None)
     monkeypatch.setattr(
-        "understudy.experiments.splitting.find_minimum", lambda *_: (us.TwoLayer(np.eye(2, 6), [1, 1]), 0)
+        "understudy.experiments.splitting.find_minimum", lambda *_, **__: (us.TwoLayer(np.eye(2, 6), [1, 1]), 0)
     )
     monkeypatch.setattr("understudy.experiments.splitting.split_report", lambda *_, **__: REPORT)
     monkeypatch.setattr("understudy.experiments.growing.collect_stages", lambda *_: [STAGE])
     np.savez(tmp_path / "net.npz", W1=np.eye(2), W2=np.ones((1, 2)), inputs=np.eye(2), targets=np.ones(2))
-    file = [tmp_path / "net.npz"] if command == "layers" else []
+    file = [tmp_path / "net.npz"] if command in ("layers", "merge") else []
+    file += ["--activation", "relu"] if command == "merge" else []
     done = invoke(command, *file, "--out", tmp_path / "results")
     assert done.exit_code == 1, done.output
     assert done.stderr.splitlines()[-1] == (
         "Results could not be stored: [Errno 28] No space left on device. Name another place with --out."
     )
     assert not isinstance(done.exception, OSError)
+    assert done.stdout, "what was computed is on the screen"

@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.commands.sweep import parse_numbers
+from understudy.commands.sweep import make_cells, parse_numbers
 from understudy.experiments import Fit
 from understudy.store import Store
 
@@ -57,8 +58,6 @@ def test_grids_in_one_directory_have_figures_of_their_own(stored):
 
 def test_biases_are_an_axis(stored):
     """Both cells are stored: the one with biases is made here, without computing anything."""
-    from understudy.commands.sweep import make_cells
-
     axes = {"activation": ["erf"], "teacher": [3], "student": [2], "dim": ["k+1"], "bias": ["none", "trained"]}
     plain, biased = make_cells(axes, [0], 1e-6)
     assert plain == Fit(3, 2)
@@ -67,6 +66,35 @@ def test_biases_are_an_axis(stored):
     done = run("sweep", "--bias", "maybe", "--out", stored.directory)
     assert done.exit_code == 2
     assert "--bias is 'none' or 'trained'" in done.output
+
+
+def test_teachers_and_inputs_come_from_files(tmp_path):
+    file, spread = tmp_path / "V.npy", tmp_path / "S.csv"
+    np.save(file, [[1.0, 0.5, 0.0], [0.0, 2.0, 0.0]])
+    np.savetxt(spread, np.diag([1.0, 2.0, 3.0]), delimiter=",")
+    axes = {"activation": ["erf", "tanh"], "teacher": [file], "student": [1, 2], "dim": ["k+1"]}
+    cells = make_cells(axes, [0], 1e-6, "0,0.5,0", spread)
+    assert [(c.activation, c.teacher, c.student, c.dim) for c in cells] == [
+        (name, 2, n, 3) for name in ("erf", "tanh") for n in (1, 2)
+    ]
+    task = cells[0].task()
+    np.testing.assert_array_equal(task.teacher.incoming, np.load(file))
+    np.testing.assert_array_equal(task.mean, [0, 0.5, 0])
+    np.testing.assert_allclose(task.root @ task.root, np.diag([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--teacher", "none.npy"], "Cannot read the teacher in none.npy: No such file"),
+        (["--mean", "none.csv"], "Cannot read the mean in none.csv"),
+        (["--teacher", "3", "--mean", "1,2", "--student", "1"], "mean of the inputs must be 4 finite numbers"),
+    ],
+)
+def test_bad_files_are_named(arguments, message, tmp_path):
+    done = run("sweep", *arguments, "--out", tmp_path)
+    assert done.exit_code == 2, done.output
+    assert message in " ".join(done.output.split())
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ from understudy.gaussian.partials import BIASED_TERMS
 
 FILE = Path(__file__).parents[1] / "references" / "biased_interactions.json"
 CASES = {(case["activation"], case["activation2"]): case["points"] for case in json.loads(FILE.read_text())["cases"]}
-SERIES = [pair for pair in CASES if mehler.serves(*map(activations.get, pair), 1.0)]
+SERIES = [pair for pair in CASES if mehler.serves(*map(activations.get, pair), 1.0, biased=True)]
 NAMES = ["erf", "softplus:2", "sigmoid", "tanh:0.5", "gelu", "abs", "quadratic", "hermite:3", "x*sigmoid(x)"]
 
 

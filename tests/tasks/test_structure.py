@@ -158,3 +158,10 @@ def test_partitions_that_no_theory_covers():
 def test_tasks_without_a_known_structure_say_so():
     task = us.Empirical(us.TwoLayer([[0.0]], [0.0]), [[1.0]], [1.0], activation="tanh")
     assert structure(task, us.TwoLayer([[1.0]], [1.0])).label == ""
+
+
+def test_teachers_that_do_nothing_are_not_copied():
+    """Outgoing weights of zero: no division by zero, and nothing is a copy."""
+    task = us.Population(us.Teacher(np.eye(2), [0.0, 0.0], "erf"), 1)
+    found = task.structure(us.TwoLayer([[1.0, 0.0]], [1.0]))
+    assert (found.label, found.neurons[0].role) == ("other", "other")

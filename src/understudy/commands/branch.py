@@ -12,7 +12,7 @@ import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.progress import reporting
-from understudy.commands.screen import fail, new_table, show_table
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import read_teacher
 
 if TYPE_CHECKING:
@@ -82,12 +82,13 @@ def branch(
             )
     except ValueError as error:
         fail(_worded(str(error)))
-    paths = _store(result, out, along) if out is not None else []
+    paths, problem = try_to_store(lambda: [] if out is None else _store(result, out, along))
     if json_:
         record = result.to_dict() | {"seconds": time.perf_counter() - begun, "files": [str(path) for path in paths]}
         print(json.dumps(record))
-        return
-    _print(result, paths, time.perf_counter() - begun)
+    else:
+        _print(result, paths, time.perf_counter() - begun)
+    exit_if_unstored(problem)
 
 
 def _family(along: str, teacher: Any, student: int) -> Family:

@@ -145,19 +145,24 @@ def _show(
     for line in certificate.evidence:
         screen.print(f"- {line}", markup=False)
     if ends is not None:
-        _show_ends(ends, len(certificate.directions))
+        _show_ends(ends, len(certificate.directions), certificate.kind)
     if proof is not None:
         screen.print(f"\n{proof.statement}", markup=False)
         if out is not None and proof.holds:
             screen.print(f"The proof is in {out}; `understudy verify {out}` checks it.", markup=False)
 
 
-def _show_ends(ends: list[dict[str, Any]], known: int) -> None:
+def _show_ends(ends: list[dict[str, Any]], known: int, kind: str) -> None:
     from rich.console import Console
 
     screen = Console()
     if not ends:
-        screen.print("\nNo direction is known in which the loss falls, so there is nothing to follow.")
+        words = "No direction is known in which the loss falls, so there is nothing to follow."
+        if kind in ("unconverged", "diverging"):
+            words = (
+                "The point is not critical, so there is nothing to push off. A fit that starts there goes on from it."
+            )
+        screen.print(f"\n{words}")
         return
     table = new_table()
     for name in ("push along", "ends in", "name", "loss", "distance"):

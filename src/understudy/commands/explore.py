@@ -14,7 +14,7 @@ import typer
 from understudy.commands.describing import describe
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_out, translate
-from understudy.commands.screen import fail, new_table, on_two_lines
+from understudy.commands.screen import fail, new_table, on_two_lines, storing
 
 if TYPE_CHECKING:
     from understudy.experiments.exploring import Explore
@@ -138,6 +138,7 @@ def _draw(graph: Graph, out: Path, quiet: bool) -> None:
     from understudy.store import configuration_hash
 
     stem = out / f"explore-{configuration_hash(dict(graph.configuration or {}))}"
-    paths = plots.save(plots.explore(graph), stem)
+    with storing():
+        paths = plots.save(plots.explore(graph), stem)
     if not quiet:
         Console().print("Figures: " + ", ".join(str(p) for p in paths), soft_wrap=True)

@@ -32,7 +32,7 @@ def grow(
         str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
     ] = None,
     teacher_file: Annotated[
-        Path | None, typer.Option(help="Your own teacher: a JSON file with incoming and outgoing.")
+        Path | None, typer.Option(help="Your own teacher: .npz, .json, .npy or .csv, as for fit --teacher.")
     ] = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: grow its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result.")] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table, show_table, storing
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -75,21 +75,29 @@ def layers(
     if bound:
         with Console(stderr=True, quiet=json_).status("the best network of any width …"):
             summary["any_width"] = best_of_any_width(task, summary["loss"])
-    paths = []
+    paths: list[str] = []
+    problem = None
     if out is not None:
-        import numpy as np
-
-        from understudy import plots
-
-        name = f"{name_of(network, seed)}-layers"
-        with storing():
-            out.mkdir(parents=True, exist_ok=True)
-            np.savez(out / f"{name}.npz", **arrays)
-            paths = [str(out / f"{name}.npz"), *(str(p) for p in plots.save(plots.layers(rows, arrays), out / name))]
+        place = out / f"{name_of(network, seed)}-layers"
+        files, problem = try_to_store(lambda: _write(place, rows, arrays))
+        paths = [str(file) for file in files]
     if json_:
         print(json.dumps({"network": str(network), **summary, "layers": rows, "files": paths}, indent=1))
     else:
         _print(rows, summary, paths)
+    exit_if_unstored(problem)
+
+
+def _write(place: Path, rows: list[dict[str, Any]], arrays: dict[str, Any]) -> list[Path]:
+    """The arrays and the figure, under this name."""
+    import numpy as np
+
+    from understudy import plots
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    archive = place.with_name(f"{place.name}.npz")
+    np.savez(archive, **arrays)
+    return [archive, *plots.save(plots.layers(rows, arrays), place)]
 
 
 def make_problem(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table, show_table
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -67,17 +67,22 @@ def merge(
         merged, elsewhere = _merge(stored, sigma, data, by, tolerance)
     except ValueError as error:
         fail(str(error))
-    files: list[Path] = []
-    if out is not None:
+
+    def write() -> list[Path]:
         from understudy import plots
 
+        if out is None:
+            return []
         name = f"{name_of(network, seed)}-merged"
-        files = [write_network(out / f"{name}.npz", merged.network, sigma, like=stored)]
-        files += plots.save(plots.merge(stored.network, merged, sigma), out / name)
+        first = write_network(out / f"{name}.npz", merged.network, sigma, like=stored)
+        return [first, *plots.save(plots.merge(stored.network, merged, sigma), out / name)]
+
+    files, problem = try_to_store(write)
     if json_:
         print(json.dumps(_as_json(stored, sigma, by, merged, elsewhere, files), indent=1))
     else:
         _print_table(stored, sigma, merged, elsewhere, files)
+    exit_if_unstored(problem)
 
 
 def _merge(

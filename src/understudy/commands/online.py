@@ -13,7 +13,7 @@ import typer
 
 from understudy.commands.online_phases import show_phases
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, new_table, show_table
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,13 +90,14 @@ def online(
         "outgoing": outgoing, "until": until, "norm": norm, "dim": dim, "seed": seed, "simulate": simulate,
     }  # fmt: skip
     seconds = time.perf_counter() - begun
-    files = [] if out is None else _store(told, result, plateaus, beside, out)
+    files, problem = try_to_store(lambda: [] if out is None else _store(told, result, plateaus, beside, out))
     if json_:
         print(json.dumps(_as_json(told, result, plateaus, beside, seconds), indent=1))
     else:
         _print(told, result, plateaus, beside, seconds, certify)
         if files:
             typer.echo("Written: " + ", ".join(str(path) for path in files))
+    exit_if_unstored(problem)
     if result.ending == "diverged":
         raise typer.Exit(1)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from understudy.commands.options import parse_list
-from understudy.commands.screen import fail, new_table, show_table
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 
 if TYPE_CHECKING:
     from understudy.online import Phases
@@ -41,15 +41,16 @@ def show_phases(
     except (ValueError, TypeError) as error:
         fail(str(error))
     told = {"activation": activation, "teacher": teacher, "student": student, "noise": noise, "rates": rates}
-    files = [] if out is None else _store(told, phases, out)
+    files, problem = try_to_store(lambda: [] if out is None else _store(told, phases, out))
     if as_json:
         errors = [[value if math.isfinite(value) else None for value in row] for row in phases.errors.tolist()]
         found = {"students": phases.widths.tolist(), "errors": errors, "growth_rates": phases.growth_rates.tolist()}
         print(json.dumps({"task": told, **found}, indent=1))
-        return
-    _print(told, phases)
-    if files:
+    else:
+        _print(told, phases)
+    if files and not as_json:
         typer.echo("Written: " + ", ".join(str(path) for path in files))
+    exit_if_unstored(problem)
 
 
 def _store(told: dict[str, Any], phases: Phases, out: Path) -> list[Path]:

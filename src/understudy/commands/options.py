@@ -76,7 +76,8 @@ def check_out(out: Path | None) -> None:
     absolute = out.absolute()
     place = next(p for p in (absolute, *absolute.parents) if os.path.lexists(p))
     if not place.is_dir():
-        fail(f"--out is a directory; received {out}, and {place} is a file. Name another place.")
+        what = "a link that leads nowhere" if place.is_symlink() and not place.is_file() else "a file"
+        fail(f"--out is a directory; received {out}, and {place} is {what}. Name another place.")
     try:
         with tempfile.TemporaryFile(dir=place):
             pass

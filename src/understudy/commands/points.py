@@ -41,6 +41,8 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
 
 def read_point(file: Path) -> TwoLayer | Deep:
     """A network from .json or .npz: incoming, outgoing, bias and offset; or the W1, b1, W2, … of an archive."""
+    from zipfile import BadZipFile
+
     import numpy as np
 
     from understudy.network_files import read_network
@@ -60,7 +62,7 @@ def read_point(file: Path) -> TwoLayer | Deep:
             name: np.asarray(named[name], float) for name in ("incoming", "outgoing", "bias", "offset") if name in named
         }
         incoming = parts.pop("incoming")
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
+    except (KeyError, TypeError, AttributeError, MemoryError, BadZipFile, json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError(
             "A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, "
             f"bias (n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
 
@@ -33,6 +35,24 @@ def storing() -> Iterator[None]:
     except OSError as error:
         complain(f"Results could not be stored: {error}. Name another place with --out.")
         raise typer.Exit(1) from None
+
+
+def try_to_store(write: Callable[[], Iterable[Path]]) -> tuple[list[Path], str | None]:
+    """The files that `write` has written, or none and what to say at the end; see `exit_if_unstored`.
+
+    So a full disk does not keep the results from the screen.
+    """
+    try:
+        return list(write()), None
+    except OSError as error:
+        return [], f"Results could not be stored: {error}. Name another place with --out."
+
+
+def exit_if_unstored(problem: str | None) -> None:
+    """Say what could not be stored, if anything, and exit with code 1."""
+    if problem is not None:
+        complain(problem)
+        raise typer.Exit(1)
 
 
 def new_table() -> Table:

@@ -6,12 +6,15 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail, new_table, show_table, storing
+
+if TYPE_CHECKING:
+    from understudy.tasks.task import Task
 
 
 def split(
@@ -23,7 +26,7 @@ def split(
         str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
     ] = None,
     teacher_file: Annotated[
-        Path | None, typer.Option(help="Your own teacher: a JSON file with incoming and outgoing.")
+        Path | None, typer.Option(help="Your own teacher: .npz, .json, .npy or .csv, as for fit --teacher.")
     ] = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: split its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result, or of the start.")] = None,
@@ -50,12 +53,12 @@ def split(
     shares = _shares(mus)
     from rich.console import Console
 
+    from understudy.commands.progress import reporting
     from understudy.commands.sources import name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
-    from understudy.experiments.splitting import find_minimum, population_of, split_report
+    from understudy.experiments.splitting import find_minimum, population_of
 
     keep_compiled_programs()
-    screen = Console(stderr=True, quiet=json_)
     try:
         if result is not None:
             _, task, point, told = read_result(result, seed)
@@ -68,14 +71,11 @@ def split(
                 "dim": source.dim,
             }
             task = population_of(source, student)
-            with screen.status("following the flow to a minimum"):
-                point, told["seed"] = find_minimum(task, seed)
-        width = task.hidden_layer(point, layer).width
-        if neuron is not None and not 0 <= neuron < width:
-            raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
-        with screen.status("splitting") as status:
-            neurons = list(range(width)) if neuron is None else [neuron]
-            report = split_report(task, point, neurons, shares, layer=layer, follow=follow, watch=status.update)
+            with reporting("starts", json_) as reporter:
+                point, told["seed"] = find_minimum(
+                    task, seed, lambda p: reporter.show(p.finished, p.total, f"flow to a minimum, t ≤ {p.time:.3g}")
+                )
+        report = _split(task, point, neuron, shares, layer, follow, json_)
     except (ValueError, TypeError) as error:
         fail(str(error))
     content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), **report["json"]}
@@ -93,6 +93,25 @@ def split(
             paths.append(write_json(out / f"{name}.json", content))
         if not json_:
             Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+
+
+def _split(
+    task: Task, point: Any, neuron: int | None, shares: list[float], layer: int, follow: bool, quiet: bool
+) -> dict[str, Any]:
+    """The report on the splits of one neuron, or of all; progress is shown."""
+    from understudy.commands.progress import reporting
+    from understudy.experiments.splitting import split_report
+
+    width = task.hidden_layer(point, layer).width
+    if neuron is not None and not 0 <= neuron < width:
+        raise ValueError(f"The student has neurons 0 to {width - 1}; received --neuron {neuron}.")
+    neurons = list(range(width)) if neuron is None else [neuron]
+    with reporting("neurons split", quiet) as reporter:
+
+        def show(done: float, note: str) -> None:
+            reporter.show(done, len(neurons), note)
+
+        return split_report(task, point, neurons, shares, layer=layer, follow=follow, watch=show)
 
 
 def _shares(text: str) -> list[float]:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 def sweep(
     activation: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "erf",
-    teacher: Annotated[str, typer.Option(help="Numbers of teachers: 9,11,13 or 9-16.")] = "5-8",
+    teacher: Annotated[str, typer.Option(help="Numbers of teachers: 9,11,13 or 9-16; or a file, as for fit.")] = "5-8",
     student: Annotated[str, typer.Option(help="Numbers of students: 4 or 2,4,8 or 2-8.")] = "4",
     dim: Annotated[str, typer.Option(help="Input dimensions, or k+1 (the default), k+2, ….")] = "k+1",
     seeds: Annotated[str, typer.Option(help="Seeds of every cell: 20, or 0,3,7, or 5-9.")] = "20",
     outgoing: Annotated[str, typer.Option(help="trained, fixed, or both separated by a comma.")] = "trained",
     bias: Annotated[str, typer.Option(help="none, trained, or both separated by a comma.")] = "none",
+    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
+    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
     init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
     init_std: Annotated[
         str | None, typer.Option(help="Standard deviations of the initial weights.", show_default="0.1")
@@ -52,7 +54,7 @@ def sweep(
     numbers = parse_seeds(seeds)
     axes: dict[str, list[Any]] = {
         "activation": [_activation(name) for name in activation.split(",")],
-        "teacher": parse_numbers(teacher, "--teacher"),
+        "teacher": [Path(teacher)] if is_file_name(teacher) else parse_numbers(teacher, "--teacher"),
         "student": parse_numbers(student, "--student"),
         "dim": dim.split(","),
         "outgoing": outgoing.split(","),
@@ -62,7 +64,7 @@ def sweep(
     }
     check_out(out)
     check_limit(limit)
-    cells = make_cells(axes, numbers, tolerance)
+    cells = make_cells(axes, numbers, tolerance, mean, covariance)
     place = {"cluster": cluster, "scheduler_file": scheduler_file, "workers": workers}
     found = _collect(cells, numbers, out, place, limit, quiet=json_)
     rows = _summaries(cells, found)
@@ -86,22 +88,50 @@ def _activation(text: str) -> str:
         fail(str(error))
 
 
-def make_cells(axes: dict[str, list[Any]], seeds: list[int], tolerance: float) -> list[Fit]:
+def make_cells(
+    axes: dict[str, list[Any]],
+    seeds: list[int],
+    tolerance: float,
+    mean: str | None = None,
+    covariance: Path | None = None,
+) -> list[Fit]:
     """The product of the axes, each cell checked before anything runs."""
+    from understudy.commands.sources import read_inputs
     from understudy.experiments.estimates import check_cells, check_fit
     from understudy.experiments.fit import Fit
 
     try:
         check_cells(math.prod(map(len, axes.values())))
+        inputs = read_inputs(mean, covariance)
         cells = []
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
-            chosen["dim"] = _dimension(str(chosen["dim"]), chosen["teacher"])
-            cells.append(Fit(**chosen, tolerance=tolerance))
+            arrays = inputs | _teacher_arrays(chosen)
+            if not isinstance(chosen["dim"], int):
+                chosen["dim"] = _dimension(str(chosen["dim"]), chosen["teacher"])
+            cells.append(Fit(**chosen, tolerance=tolerance, arrays=arrays))
             check_fit(cells[-1], len(seeds))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         fail(translate(error, OPTIONS))
     return cells
+
+
+def is_file_name(text: str) -> bool:
+    """Whether `--teacher` names a file and not numbers."""
+    return Path(text).suffix in (".npz", ".npy", ".csv", ".json")
+
+
+def _teacher_arrays(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a teacher from a file, whose sizes and activation are filled in; none for orthonormal teachers."""
+    if not isinstance(chosen["teacher"], Path):
+        return {}
+    from understudy.commands.sources import read_teacher_arrays
+
+    arrays, chosen["activation"] = read_teacher_arrays(chosen["teacher"], chosen["activation"])
+    chosen["teacher"], dim = arrays["teacher_incoming"].shape
+    if chosen["dim"] == "k+1":  # the default
+        chosen["dim"] = dim
+    return arrays
 
 
 def parse_numbers(text: str, option: str) -> list[int]:

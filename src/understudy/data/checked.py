@@ -11,11 +11,12 @@ import numpy as np
 
 from understudy.data.errors import WrongDataError
 
-UNREADABLE = (OSError, EOFError, LookupError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (OSError, EOFError, LookupError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
 """What NumPy, zipfile and gzip raise for a file that is damaged, or of another kind: every one was met by flipping
 bits.
 
-RuntimeError is how zipfile says that it has no way to unpack: a method it does not know, a password it was not given.
+MemoryError comes from a header that promises more numbers than fit. RuntimeError is how zipfile says that it has no way
+to unpack: a method it does not know, a password it was not given.
 """
 
 

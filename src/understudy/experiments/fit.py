@@ -78,6 +78,7 @@ class Fit(FlowFit):
             raise ValueError(
                 f"{self.teacher} orthonormal vectors need at least {self.teacher} dimensions; received dim={self.dim}."
             )
+        self._check_inputs()
         self._set(activation=name_of_activation(self.activation))
         if self.student_activation is not None:
             self._set(student_activation=name_of_activation(self.student_activation))
@@ -87,6 +88,14 @@ class Fit(FlowFit):
         self._set(bias="trained" if self.bias == "trained" else None)
         self._choose()
         self._check_flow()
+
+    def _check_inputs(self) -> None:
+        """Mean and covariance have the dimension of the inputs."""
+        d = self.dim
+        if "mean" in self.arrays and (shape := self.arrays["mean"].shape) != (d,):
+            raise ValueError(f"The mean of the inputs must be {d} finite numbers; received shape {shape}.")
+        if "covariance" in self.arrays and (shape := self.arrays["covariance"].shape) != (d, d):
+            raise ValueError(f"The input covariance must be a {d} × {d} matrix; received shape {shape}.")
 
     def _check_outputs(self) -> None:
         """`outputs` agrees with the teacher's outgoing weights, and is None for those of a teacher that is given."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from understudy.dynamics import FlowOptions
-from understudy.fitting import fit
+from understudy.fitting import FitProgress, fit
 from understudy.gaussian import has_closed_form
 from understudy.networks import HiddenLayer, Teacher
 from understudy.points import Certificate, certify
@@ -37,13 +38,15 @@ def population_of(teacher: Teacher, width: int) -> Task:
     return Population(teacher, width)
 
 
-def find_minimum(task: Task, seed: int | None = None) -> tuple[Any, int]:
+def find_minimum(
+    task: Task, seed: int | None = None, watch: Callable[[FitProgress], None] | None = None
+) -> tuple[Any, int]:
     """The minimum to which a Glorot start leads, and its seed. Without a seed, the best of eight.
 
     Its neurons are sorted by falling outgoing weight, or by its norm if there are several outputs.
     """
     seeds = list(range(STARTS)) if seed is None else [seed]
-    runs = fit(task, seeds, init="glorot", options=FlowOptions(snapshots=0))
+    runs = fit(task, seeds, init="glorot", options=FlowOptions(snapshots=0), watch=watch)
     minima = [run for run in runs if run.certificate.kind == "minimum"]
     if not minima:
         kinds = sorted({run.certificate.kind for run in runs})
@@ -65,7 +68,7 @@ def split_report(
     layer: int = 0,
     follow: bool = False,
     axis: np.ndarray | None = None,
-    watch: Callable[[str], None] = lambda _: None,
+    watch: Callable[[float, str], None] = lambda *_: None,
 ) -> dict[str, Any]:
     """Certify the splits of each neuron at these shares μ, with the bounds of their least eigenvalue.
 
@@ -75,7 +78,7 @@ def split_report(
     - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both directions, and
       follow the flow.
     - `axis`: the shares at which spectra are computed for the figure. Default: `AXIS`, or `INSIDE` with a penalty.
-    - `watch`: called with a description of the present step.
+    - `watch`: called with the number of neurons that are done (a part of one counts) and what comes next.
 
     Returns `json`, the point and a row per neuron in JSON types, and `lines`, the spectra along the line of splits for
     the figure. Bounds that do not exist (several outputs, a penalty) are None.
@@ -84,14 +87,17 @@ def split_report(
     hidden, known = task.hidden_layer(parameters, layer), {"the minimum that was split": parameters}
     isolated = point.kind == "minimum" and not point.zeros
     rows, lines = [], []
-    for j in neurons:
-        watch(f"neuron {j}")
+    for done, j in enumerate(neurons):
+        watch(done, f"neuron {j}")
         line = _Line(task, parameters, j, layer)
         matrices = split_matrices(task, parameters, j, layer=layer)
-        certificates = [certify(*line.at(mu)) for mu in shares]
+        certificates = []
+        for number, mu in enumerate(shares):
+            certificates.append(certify(*line.at(mu)))
+            watch(done + (number + 1) / (len(shares) + 1), f"neuron {j}")
         row = _neuron(hidden, j, matrices, shares, certificates, isolated)
         if follow:
-            row["destinations"] = _destinations(line, certificates, shares, known, watch)
+            row["destinations"] = _destinations(line, certificates, shares, known, partial(watch, done))
         spectra = _spectra(line, matrices, (INSIDE if matrices.decay else AXIS) if axis is None else axis)
         for told in row["splits"]:
             told["lower_bound"] = _number(spectra["lower_bound"](told["mu"]))

@@ -19,13 +19,13 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
+from understudy.activations import Activation, Erf, Gelu, PiecewiseLinear, Polynomial
 from understudy.gaussian.partials import Covariance, Partials, SelfPartials
 
 
-def has_closed_form(first: Activation, second: Activation) -> bool:
-    """Whether the pair is erf-erf, piecewise linear-piecewise linear, or polynomial-polynomial."""
-    families = (Erf, PiecewiseLinear, Polynomial)
+def has_closed_form(first: Activation, second: Activation, biased: bool = False) -> bool:
+    """Whether both are erf, piecewise linear or polynomial, or gelu without biases."""
+    families: tuple[type[Activation], ...] = (Erf, PiecewiseLinear, Polynomial, *(() if biased else (Gelu,)))
     return any(isinstance(first, family) and isinstance(second, family) for family in families)
 
 

@@ -11,9 +11,10 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from understudy import activations
-from understudy.activations import Activation, Erf, PiecewiseLinear, Polynomial
+from understudy.activations import Activation, Erf, Gelu, PiecewiseLinear, Polynomial
 from understudy.gaussian import closed, quadrature
 from understudy.gaussian.closed import has_closed_form
+from understudy.gaussian.gelu import gelu_partials
 from understudy.gaussian.partials import Covariance, Estimated, Partials, SelfPartials
 from understudy.gaussian.with_biases import (
     FINEST,
@@ -23,6 +24,7 @@ from understudy.gaussian.with_biases import (
     require_smooth,
     with_unseen,
 )
+from understudy.numbers import real_array
 
 _EPSILON = float(np.finfo(float).eps)
 _LARGEST_NORM = 1e75
@@ -37,6 +39,8 @@ def pair_partials(first: Activation, second: Activation, c: Covariance, nodes: i
         return closed.piecewise_linear_partials(first, second, c)
     if isinstance(first, Polynomial) and isinstance(second, Polynomial):
         return closed.polynomial_partials(first, second, c)
+    if isinstance(first, Gelu) and isinstance(second, Gelu):
+        return gelu_partials(c)[0]
     if isinstance(first, PiecewiseLinear):
         return quadrature.kinked_partials(first, second, c, nodes)
     if isinstance(second, PiecewiseLinear):
@@ -50,9 +54,9 @@ def self_partials(activation: Activation, q: Float[Array, "*shape"], nodes: int 
         return closed.erf_self_partials(q)
     if isinstance(activation, PiecewiseLinear):
         return closed.piecewise_linear_self_partials(activation, q)
-    if isinstance(activation, Polynomial):
+    if isinstance(activation, Polynomial | Gelu):
         c = Covariance(q, q, q, jnp.zeros_like(q))
-        return closed.self_from_pair(closed.polynomial_partials(activation, activation, c))
+        return closed.self_from_pair(pair_partials(activation, activation, c))
     return quadrature.smooth_self_partials(activation, q, nodes)
 
 
@@ -62,6 +66,8 @@ def _closed(first: Activation, second: Activation, c: Covariance) -> Estimated:
     size = Partials(*(jnp.abs(x) for x in p))
     if isinstance(first, Polynomial) and isinstance(second, Polynomial):
         size = closed.polynomial_sizes(first, second, c)
+    if isinstance(first, Gelu):
+        size = gelu_partials(c)[1]
     return Estimated(p, Partials(*(64 * _EPSILON * x for x in size)), size)
 
 
@@ -158,7 +164,8 @@ def interaction(
       They broadcast.
 
     The value is exact to rounding if both activations are erf, both are among relu, abs and linear, or both are
-    polynomials (quadratic, hermite:ρ). This includes u = ±1, zero norms and large biases. All other pairs use
+    polynomials (quadratic, hermite:ρ). This includes u = ±1, zero norms and large biases. So is the value of two gelu
+    neurons without biases. All other pairs use
     quadrature, with a relative error ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to 30. An estimated error above 1e-6
     raises an exception. `understudy.gaussian.partials` returns the error estimate with the value.
 
@@ -193,7 +200,7 @@ def _checked(
     """The activations, and r1, r2, u, bias1, bias2 as arrays of one shape."""
     first = activations.get(activation)
     second = first if activation2 is None else activations.get(activation2)
-    arrays = {name: np.asarray(number, float) for name, number in numbers.items()}
+    arrays = {name: real_array(number, name) for name, number in numbers.items()}
     for name, array in arrays.items():
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{name} must be finite; received {array[~np.isfinite(array)].ravel()[0]}.")

@@ -51,10 +51,10 @@ class Series(NamedTuple):
     single: list[Float[Array, " n"]]
 
 
-def serves(first: Activation, second: Activation, scale: float) -> bool:
+def serves(first: Activation, second: Activation, scale: float, biased: bool = False) -> bool:
     """Whether pairs of these activations are summed by the series, at steepness × norm up to `scale`."""
     kinked = isinstance(first, PiecewiseLinear) or isinstance(second, PiecewiseLinear)
-    return not kinked and not has_closed_form(first, second) and scale <= LARGEST_SCALE
+    return not kinked and not has_closed_form(first, second, biased) and scale <= LARGEST_SCALE
 
 
 def term_count(scale: float) -> int:

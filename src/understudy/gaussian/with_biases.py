@@ -86,7 +86,7 @@ def biased_partials(first: Activation, second: Activation, c: Covariance, means:
     the finer is much nearer to the truth than to the coarser; four times their difference is stated. *Cut*: what lies
     beyond the ends of the lines, see `_beyond`. *Rounding*: see `_rounding`.
     """
-    closed_form, norms = has_closed_form(first, second), (jnp.sqrt(c.q11), jnp.sqrt(c.q22))
+    closed_form, norms = has_closed_form(first, second, biased=True), (jnp.sqrt(c.q11), jnp.sqrt(c.q22))
     require_smooth(first, second, *norms)
     nodes = 0 if closed_form else first_nodes(first, second, c) // 2
     found, size = _in_batches(first, second, c, means, nodes)

@@ -20,8 +20,6 @@ def read(name: str, content: bytes) -> dict[str, Any]:
     try:
         _check_size(content)
         found = parse_teacher(name, content)
-    except MemoryError:
-        raise BadQuestionError("The file says that it has more numbers than fit into memory.") from None
     except ValueError as error:
         raise BadQuestionError(str(error)) from None
     activation = found.pop("activation", None)

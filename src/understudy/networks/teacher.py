@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from understudy import activations
 from understudy.activations import Activation
 from understudy.networks import TwoLayer
+from understudy.numbers import real_array
 
 
 class Teacher(eqx.Module):
@@ -40,7 +41,8 @@ class Teacher(eqx.Module):
         bias: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ):
-        v, b = np.asarray(incoming, float), np.asarray(outgoing, float)
+        v = real_array(incoming, "The teacher's incoming weights")
+        b = real_array(outgoing, "The teacher's outgoing weights")
         if v.ndim != 2 or 0 in v.shape:
             raise ValueError(
                 f"A teacher's incoming vectors form a matrix (k, d) with k, d ≥ 1; received shape {v.shape}."
@@ -50,12 +52,12 @@ class Teacher(eqx.Module):
                 f"A teacher with {v.shape[0]} neurons needs outgoing weights of shape ({v.shape[0]},) or "
                 f"({v.shape[0]}, outputs); received shape {b.shape}."
             )
-        c = None if bias is None else np.asarray(bias, float)
+        c = None if bias is None else real_array(bias, "The teacher's biases")
         if c is not None and c.shape != (v.shape[0],):
             raise ValueError(
                 f"A teacher with {v.shape[0]} neurons needs biases of shape ({v.shape[0]},); received {c.shape}."
             )
-        shift = None if offset is None else np.asarray(offset, float)
+        shift = None if offset is None else real_array(offset, "The teacher's offset")
         if shift is not None and shift.shape != b.shape[1:]:
             raise ValueError(f"The offset needs the shape {b.shape[1:]} of one output; received {shift.shape}.")
         arrays = {"incoming weights": v, "outgoing weights": b, "biases": c, "offset": shift}

@@ -80,6 +80,10 @@ def _parse(name: str, content: bytes, single: bool = False) -> dict[str, Any]:
     except (ValueError, OSError, KeyError, EOFError, RecursionError, zipfile.BadZipFile, UnicodeDecodeError) as error:
         reason = "it is damaged, or not of this kind" if "pickle" in str(error) else str(error)
         raise ValueError(f"{PurePath(name).name} cannot be read: {reason[:150]}.") from None
+    except MemoryError:
+        raise ValueError(
+            f"{PurePath(name).name} cannot be read: it says that it has more numbers than fit into memory."
+        ) from None
 
 
 def _alone(array: Any) -> dict[str, Any]:

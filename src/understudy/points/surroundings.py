@@ -58,6 +58,15 @@ def _evaluate_some(task: Task, vectors: Any, count: Any) -> Evaluation:
     return jax.lax.fori_loop(0, count, one, empty)
 
 
+def evaluate_at(task: Task, places: Float[np.ndarray, "m P"]) -> list[Evaluation]:
+    """`task.evaluate` at up to three points, by a program that every certificate of this task uses."""
+    if task.size > _TOGETHER:
+        return [_evaluate(task, place) for place in places]
+    filled = np.concatenate([places, np.zeros((1 + _PERTURBED - len(places), task.size))])
+    rows = [np.asarray(x) for x in _evaluate_some(task, filled, np.asarray(len(places)))]
+    return [Evaluation(*(x[i] for x in rows)) for i in range(len(places))]
+
+
 @eqx.filter_jit
 def _slopes(task: Task, vectors: Array) -> tuple[Array, Array]:
     return jax.lax.map(task.value_and_gradient, vectors, batch_size=16)
@@ -164,13 +173,7 @@ class Surroundings:
 
     def _evaluate_all(self, offsets: np.ndarray) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """`evaluate` at up to three offsets."""
-        places = self.vector + self.lengths * offsets
-        if len(self.vector) > _TOGETHER:
-            found = [_evaluate(self.task, place) for place in places]
-        else:
-            filled = np.concatenate([places, np.zeros((1 + _PERTURBED - len(places), len(self.vector)))])
-            rows = [np.asarray(x) for x in _evaluate_some(self.task, filled, np.asarray(len(places)))]
-            found = [Evaluation(*(x[i] for x in rows)) for i in range(len(places))]
+        found = evaluate_at(self.task, self.vector + self.lengths * offsets)
         return [self._in_units(*numbers) for numbers in found]
 
     def _in_units(self, loss: Any, gradient: Any, hessian: Any) -> tuple[float, np.ndarray, np.ndarray]:

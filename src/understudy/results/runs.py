@@ -27,7 +27,8 @@ class Run:
 
     `parameters` are those of the task, in its full dimension. `trajectory` is the record of the flow, in flat vectors
     of `flow_task`. This is the task in which the flow was followed, reduced to the span of teachers and students if
-    that is smaller. It is None for a stored run whose task is not known; see `understudy.open`. `held_out_loss`
+    that is smaller. It is None for a stored run whose task is not known; see `understudy.open`. Near a teacher that is
+    recovered, `loss` comes from the way to it and not from sums of order one; see `refined_loss`. `held_out_loss`
     is the mean cost on data that were not trained on, for fits to data that hold some out.
     """
 

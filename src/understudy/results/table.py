@@ -23,7 +23,7 @@ LEVEL = 1e-13
 
 BIASED_ROWS = 5
 RECOVERED = 1e-20
-"""An excess loss below which a student has recovered its teacher."""
+"""A loss below which a student has recovered its teacher."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
                 line.verdict,
                 line.label,
                 str(line.count),
-                f"{line.loss:.9f}",
+                f"{round(line.loss, 9) + 0.0:.9f}",  # rounding below zero is zero
                 *(["" if line.held_out_loss is None else f"{line.held_out_loss:.6g}"] if held_out else []),
                 *([gap] if theory else []),
                 f"{line.least_eigenvalue:.1e}",
@@ -100,22 +100,21 @@ def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
 
 
 def tell_recovery(runs: Runs) -> str | None:
-    """How many runs reach the least possible loss; None if none does.
+    """How many runs recover the teacher, and how many others have the least possible loss to rounding; None if none.
 
-    The loss is a difference of sums of order one and so known to about 1e-15. Its excess over a minimum is known to far
-    more digits from the gradient.
+    The losses are those of `refined_loss`: next to the teacher they have many more digits than sums of order one.
     """
     if runs.task is None:
         return None
-    least = runs.task.lower_bound + LEVEL * runs.task.target_scale
-    perfect = [run.certificate for run in runs if run.certificate.kind == "minimum" and run.loss <= least]
+    least = runs.task.lower_bound
+    perfect = [run for run in runs if run.certificate.kind == "minimum"]
+    perfect = [run for run in perfect if run.loss <= least + LEVEL * runs.task.target_scale]
     if not perfect:
         return None
-    below = sum(certificate.excess < RECOVERED for certificate in perfect)
-    return (
-        f"{len(perfect)} of {len(runs)} runs reach the least possible loss, to rounding. "
-        f"By their gradients, {below} are within {RECOVERED:.0e} of it."
-    )
+    below = sum(run.loss - least < RECOVERED and run.loss >= least for run in perfect)
+    words = f"{below} of {len(runs)} runs recover the teacher: loss below {RECOVERED:.0e}."
+    others = len(perfect) - below
+    return words + (f" {others} more reach the least possible loss, to rounding." if others else "")
 
 
 def tell_biases(runs: Runs) -> list[str]:

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import Erf, Polynomial
+from understudy.activations import Activation, Erf, Polynomial
 from understudy.gaussian import BiasedSelfPartials, mehler
 from understudy.gaussian.bivariate import keep
 from understudy.networks import Teacher
@@ -108,7 +108,14 @@ def teacher_moments(inputs: Inputs, teacher: Teacher, resolution: float) -> tupl
     values = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
     own, single = alone(teacher.activation, v, resolution)
     weights = b @ b.T
+    if _paired(teacher.activation):  # as in `_terms`, so that errors cancel where a student is its teacher
+        return jnp.sum(weights * values), single[0] @ b
     return jnp.sum(zero_diagonal(weights) * values) + jnp.diagonal(weights) @ own.value, single[0] @ b
+
+
+def _paired(activation: Activation) -> bool:
+    """Whether a neuron with itself is a pair like any other."""
+    return isinstance(activation, Erf | Polynomial)
 
 
 def _terms(task: "Population", vector: Array) -> _Terms:
@@ -116,10 +123,10 @@ def _terms(task: "Population", vector: Array) -> _Terms:
     a, b = a.reshape(task.width, -1), task.teacher.outgoing.reshape(task.teacher.width, -1)
     p, v = shifted(task, w, bias), shifted(task, task.teacher.incoming, task.teacher.bias)
     sigma, other, resolution = task.activation, task.teacher.activation, task.resolution
-    alike = isinstance(sigma, Erf | Polynomial)
+    alike = _paired(sigma)
     own, single = alone(sigma, p, resolution)
     groups = [(sigma, p, a), (other, v, -b)]
-    if sigma == other and not mehler.serves(sigma, other, resolution):  # see `unbiased.terms`
+    if sigma == other and not mehler.serves(sigma, other, resolution, biased=True):  # see `unbiased.terms`
         groups = [(sigma, Shifted(*map(jnp.concatenate, zip(p, v, strict=True))), jnp.concatenate([a, -b]))]
     partners = []
     for i, (activation, neurons, outgoing) in enumerate(groups):

@@ -67,7 +67,7 @@ def pair_up(first: Activation, second: Activation, p: Shifted, q: Shifted, resol
         perpendicular = across(p.vectors, q.vectors, q11, q12, q22)
         determinant = q11 * jnp.sum(perpendicular**2, axis=-1)
     means = jnp.broadcast_to(p.means[:, None], q12.shape), jnp.broadcast_to(q.means[None, :], q12.shape)
-    if mehler.serves(first, second, resolution):
+    if mehler.serves(first, second, resolution, biased=True):
         one, two = _series(first, p, resolution), _series(second, q, resolution)
         partials = mehler.biased_partials(one, two, mehler.correlations(one, two, q12))
     else:
@@ -84,7 +84,7 @@ def _series(activation: Activation, neurons: Shifted, resolution: float) -> Seri
 
 def alone(activation: Activation, neurons: Shifted, resolution: float) -> tuple[BiasedSelfPartials, list[Array]]:
     """Partials of every neuron with itself, and E[σ^(j)], j = 0…4; see `pairs.own_partials`."""
-    if mehler.serves(activation, activation, resolution):
+    if mehler.serves(activation, activation, resolution, biased=True):
         series = _series(activation, neurons, resolution)
         return series.own, series.single
     squares, nodes = jnp.sum(neurons.vectors**2, axis=1), nodes_needed(resolution)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from understudy import activations
 from understudy.activations import Activation, PiecewiseLinear
 from understudy.networks import Deep, Teacher, TwoLayer
+from understudy.numbers import real_array
 from understudy.tasks import costs, probing, split_terms
 from understudy.tasks import starts as drawing
 from understudy.tasks import two_layer_samples as samples
@@ -70,12 +71,12 @@ class Empirical(Task):
         cost: str | Cost = "squared",
         weights: ArrayLike | None = None,
     ):
-        x, y = np.asarray(inputs, float), np.asarray(targets)
+        x, y = real_array(inputs, "Inputs"), np.asarray(targets)
         if x.ndim != 2 or len(x) == 0 or np.shape(y)[:1] != (len(x),):
             raise ValueError(
                 f"Data are inputs (N, d) with N ≥ 1 and as many targets; received shapes {x.shape} and {y.shape}."
             )
-        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(np.asarray(y, float)))):
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(real_array(y, "Targets")))):
             raise ValueError("Inputs and targets must be finite; received NaN or infinite entries.")
         p = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, float)
         if p.shape != (len(x),):

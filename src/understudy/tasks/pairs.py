@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from understudy.activations import Activation, Erf, PiecewiseLinear
+from understudy.activations import Activation, Erf, Gelu, PiecewiseLinear
 from understudy.gaussian import (
     Covariance,
     Partials,
@@ -147,12 +147,12 @@ def _own_slopes_jvp(activation: Activation, resolution: float, primals: Any, tan
 
 
 LARGE = 8.0
-"""Norms above which the closed form of erf needs q11 q22 - q12² from the vectors: below, its rounding is under
+"""Norms above which the closed forms of erf and gelu need q11 q22 - q12² from the vectors: below, its rounding is under
 1e-14."""
 
 
 def _is_large(first: Activation, second: Activation, resolution: float) -> bool:
-    return isinstance(first, Erf) and isinstance(second, Erf) and resolution > LARGE
+    return has_closed_form(first, second) and isinstance(first, Erf | Gelu) and resolution > LARGE
 
 
 def across(p: Float[Array, "n r"], q: Float[Array, "k r"], q11: Array, q12: Array, q22: Array) -> Float[Array, "n k r"]:

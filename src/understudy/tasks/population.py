@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from understudy import activations
-from understudy.activations import Activation, Erf
+from understudy.activations import Activation, Erf, Gelu
 from understudy.gaussian import has_closed_form
 from understudy.networks import HiddenLayer, Teacher, TwoLayer
 from understudy.tasks import biased, split_terms, trust, unbiased, unbiased_product
@@ -26,6 +26,7 @@ from understudy.tasks import starts as drawing
 from understudy.tasks.biased import Inputs
 from understudy.tasks.exact_form import ExactForm
 from understudy.tasks.imitation import Imitation
+from understudy.tasks.near_teacher import nearby_teacher
 from understudy.tasks.neurons import Described, Neurons, describe_teacher
 from understudy.tasks.order_problem import OrderProblem
 from understudy.tasks.pairs import LARGE
@@ -159,7 +160,7 @@ class Population(Task):
 
     def prepared(self, vectors: Float[Array, "*batch P"] | Float[np.ndarray, "*batch P"]) -> "Population":
         """Choose series and quadrature for the largest norm of these points, with a margin; see `_resolution`."""
-        if self.closed_form and not isinstance(self.activation, Erf):
+        if self.closed_form and not isinstance(self.activation, Erf | Gelu):
             return self
         # In NumPy: outside of compiled code, JAX would compile every operation for every number of points.
         w, _ = layout.weights(self, np.asarray(vectors))
@@ -174,14 +175,17 @@ class Population(Task):
     @property
     def closed_form(self) -> bool:
         """Whether every interaction of this task has a closed form."""
-        return has_closed_form(self.activation, self.activation) and has_closed_form(
-            self.activation, self.teacher.activation
-        )
+        student, teacher = self.activation, self.teacher.activation
+        return all(has_closed_form(student, other, self.biased) for other in (student, teacher))
 
     @property
     def lower_bound(self) -> float:
         """Zero: the loss is a mean square."""
         return 0.0
+
+    def known_minimiser(self, vector: Float[Array, " P"] | np.ndarray) -> Float[np.ndarray, " P"] | None:
+        """The point nearby that computes the teacher's function; see `nearby_teacher`."""
+        return nearby_teacher(self, vector)
 
     @property
     def target_scale(self) -> float:

@@ -7,6 +7,7 @@ from jaxtyping import Array
 from numpy.typing import ArrayLike
 
 from understudy.networks import TwoLayer
+from understudy.numbers import real_array
 
 
 def bias(given: str | ArrayLike, width: int) -> tuple[bool, Array | None]:
@@ -15,7 +16,7 @@ def bias(given: str | ArrayLike, width: int) -> tuple[bool, Array | None]:
         if given not in ("none", "trained"):
             raise ValueError(f"bias is 'none', 'trained' or the fixed biases themselves; received {given!r}.")
         return given == "trained", None
-    biases = np.asarray(given, float)
+    biases = real_array(given, "Fixed biases")
     if biases.shape not in ((), (width,)) or not np.all(np.isfinite(biases)):
         raise ValueError(f"Fixed biases are {width} finite numbers, or one for all; received shape {biases.shape}.")
     return False, jnp.asarray(np.broadcast_to(biases, (width,)))
@@ -39,7 +40,7 @@ def mean(given: ArrayLike | None, dim: int) -> Array | None:
     """The mean of the inputs (d,), or None."""
     if given is None:
         return None
-    vector = np.asarray(given, float)
+    vector = real_array(given, "The mean of the inputs")
     if vector.shape != (dim,) or not np.all(np.isfinite(vector)):
         raise ValueError(f"The mean of the inputs must be {dim} finite numbers; received shape {vector.shape}.")
     return jnp.asarray(vector)
@@ -53,7 +54,7 @@ def fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ..
         if outgoing == "trained":
             return None
         outgoing = 1.0
-    weights = np.asarray(outgoing, float)
+    weights = real_array(outgoing, "Fixed outgoing weights")
     try:
         weights = np.broadcast_to(weights, (width, *outputs))
     except ValueError:
@@ -67,7 +68,7 @@ def fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ..
 
 def square_root(covariance: ArrayLike, dim: int) -> Array:
     """Σ^½ of a covariance Σ."""
-    sigma = np.asarray(covariance, float)
+    sigma = real_array(covariance, "The input covariance")
     if sigma.shape != (dim, dim):
         raise ValueError(f"The input covariance must be a {dim} × {dim} matrix; received shape {sigma.shape}.")
     if not np.all(np.isfinite(sigma)) or np.max(np.abs(sigma - sigma.T)) > 1e-12 * np.max(np.abs(sigma)):

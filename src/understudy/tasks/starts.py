@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,13 @@ def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
         if seeds < 1:
             raise ValueError(f"At least one seed is needed; received seeds={seeds}.")
         return list(range(int(seeds)))
-    numbers = [int(s) for s in seeds]
-    if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
-        raise ValueError(f"Seeds are distinct non-negative whole numbers; received {list(seeds)!r}.")
+    received: Any = seeds
+    if isinstance(received, str) or not isinstance(received, Iterable):
+        raise TypeError(f"seeds is a number of seeds or a list of them; received {received!r}.")
+    given = list(received)
+    numbers = [int(s) for s in given]
+    if numbers != given or not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
+        raise ValueError(f"Seeds are distinct non-negative whole numbers; received {given!r}.")
     return numbers
 
 

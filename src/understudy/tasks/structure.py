@@ -144,13 +144,13 @@ def _read(pair: Pair, w: np.ndarray, a: np.ndarray) -> Neuron:
     outgoing_sign = sign if activation.parity == "odd" else 1
     degree = activation.homogeneity
     if degree is not None:
-        direction = np.linalg.norm(w / norm - sign * v[best] / lengths[best])
-        size = np.linalg.norm(a * norm**degree - outgoing_sign * b[best] * lengths[best] ** degree)
-        copy = max(direction, size / np.linalg.norm(b[best] * lengths[best] ** degree))
+        direction = float(np.linalg.norm(w / norm - sign * v[best] / lengths[best]))
+        strength = b[best] * lengths[best] ** degree
+        copy = max(direction, _relative(a * norm**degree - outgoing_sign * strength, strength))
     else:
         copy = max(
-            np.linalg.norm(w - sign * v[best]) / lengths[best],
-            np.linalg.norm(a - outgoing_sign * b[best]) / np.linalg.norm(b[best]),
+            _relative(w - sign * v[best], v[best]),
+            _relative(a - outgoing_sign * b[best], b[best]),
         )
     if copy <= EXACT:
         return Neuron("copy", (best,), sign, float(copy))
@@ -158,6 +158,8 @@ def _read(pair: Pair, w: np.ndarray, a: np.ndarray) -> Neuron:
     basis = (b[:, :1] * v).T if b.shape[1] == 1 else v.T
     coefficients, *_ = np.linalg.lstsq(basis, w, rcond=None)
     size = np.abs(coefficients).max()
+    if size == 0:  # no teacher does anything, or none in this direction
+        return Neuron("other", (), 1, 1.0)
     group = tuple(int(j) for j in np.flatnonzero(np.abs(coefficients) > 0.5 * size))
     sign = 1 if coefficients[list(group)].sum() >= 0 else -1  # that of the majority, by weight
     ideal = np.zeros(len(v))
@@ -171,6 +173,12 @@ def _read(pair: Pair, w: np.ndarray, a: np.ndarray) -> Neuron:
     if len(main) > 1 and np.sum(u[main] ** 2) > 0.5:
         return Neuron("near average", tuple(main), sign, average)
     return Neuron("other", group, sign, average)
+
+
+def _relative(gap: np.ndarray, to: np.ndarray) -> float:
+    """The norm of a gap as a share of that of `to`; infinite if this is zero."""
+    size = float(np.linalg.norm(to))
+    return float(np.linalg.norm(gap)) / size if size > 0 else float("inf")
 
 
 def _partition(neurons: list[Neuron]) -> tuple[int, ...] | None:

@@ -130,6 +130,10 @@ class Task(eqx.Module):
         """A lower bound of the loss that holds everywhere, or -inf if none is known."""
         return -np.inf
 
+    def known_minimiser(self, vector: Float[Array, " P"] | np.ndarray) -> Float[np.ndarray, " P"] | None:
+        """A point nearby whose weights show that its loss is the lower bound, or None if none is known."""
+        return None
+
     @property
     def target_scale(self) -> float:
         """The natural size of the loss: E‖y‖² if there are targets y (the loss of predicting zero), otherwise 1."""

@@ -162,7 +162,7 @@ def _npz(file: Path) -> dict[str, torch.Tensor]:
     try:
         with np.load(file, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files if name[:1] in "Wb" and name[1:].isdigit()}
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
+    except (OSError, ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
         raise BadFileError(f"{file} cannot be read as an archive of weights W1, b1, …: {_first(error)}") from error
     names = {"W": "weight", "b": "bias"}
     order = sorted(arrays, key=lambda name: (int(name[1:]), name[0] == "b"))
