@@ -36,12 +36,32 @@ def test_an_interrupted_exploration_resumes_and_its_graph_opens(tmp_path, monkey
     again = runner.invoke(app, [*CASE, *more])
     assert again.exit_code == 0
     assert len(asked) == 2  # the finished graph is read
+    stages = {json.loads(us.store.read_result(f).attrs["configuration"])["kind"] for f in tmp_path.glob("*.nc")}
+    assert {"explore-searches", "explore-from-symmetric-points", "explore-between-minima"} <= stages
     assert "critical points up to symmetry" in again.output
     (file,) = [f for f in tmp_path.glob("*.nc") if isinstance(us.open(f), us.landscape.Graph)]
     graph = us.open(file)
     assert [p.loss for p in graph.points] == [p["loss"] for p in content["points"]]
     assert graph.task.width == 2
     assert len(list(tmp_path.glob("explore-*.png"))) == 1
+
+
+def test_later_searches_are_stored_and_not_repeated(tmp_path, monkeypatch):
+    asked = []
+    real = exploring.run_plan
+
+    def counted(task, given):
+        asked.append(len(given.targets))
+        for i, found in enumerate(real(task, given)):
+            if len(asked) == 1 and i == 10:
+                raise RuntimeError("killed")
+            yield found
+
+    monkeypatch.setattr(exploring, "run_plan", counted)
+    runner, more = CliRunner(), ["--starts", "64", "--out", str(tmp_path)]
+    assert isinstance(runner.invoke(app, [*CASE, *more]).exception, RuntimeError)
+    assert runner.invoke(app, [*CASE, *more]).exit_code == 0
+    assert asked == [16, 6, 16]  # 10 of 16 symmetric ones were stored; then 16 between minima
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,22 @@ def test_the_barrier_of_the_toy_is_its_leaning_pair(tight):
     assert [p.certificate.index for p in found.passes] == [1] * len(found.passes)
     assert found.height <= found.aligned + 1e-12
     assert found.losses.max() <= found.aligned + 1e-9
+    for way in found.passes:
+        for down, end in zip(way.descents, way.end_losses, strict=True):
+            heights = losses_along(TOY, down)
+            assert np.all(np.diff(heights) <= 1e-12)  # steepest descent never rises
+            assert (heights[0], heights[-1]) == pytest.approx((way.loss, end), abs=1e-10)
+            assert len(down) > 5
+
+
+def test_networks_that_are_still_training_are_followed_down_first(tight):
+    rng = np.random.default_rng(0)
+    near = [np.asarray(x) + 0.02 * rng.normal(size=(2, 2)) for x in (rows(0.0, np.pi / 2), tight.incoming)]
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in near]
+    found = us.barrier(TOY, *unit, tries=1)
+    assert found.certified
+    assert found.height == pytest.approx(0.875, abs=1e-10)
+    np.testing.assert_allclose(np.linalg.norm(TOY.gradient(found.path[0])), 0.0, atol=1e-9)
 
 
 def test_images_of_one_network_have_no_barrier():
@@ -63,3 +79,24 @@ def test_a_relaxed_path_is_lower_and_keeps_its_ends():
 def test_bad_arguments_are_refused(options):
     with pytest.raises(ValueError, match=r"images ≥ 5, iterations ≥ 0 and tries ≥ 1; received"):
         us.barrier(TOY, np.eye(2), np.eye(2), **options)
+
+
+@pytest.mark.parametrize(
+    ("activation", "flip"), [("erf", (-1.0, -1.0)), ("relu", (1.0, 1.0)), ("hermite:2", (-1.0, 1.0))]
+)
+def test_line_segments_with_a_spare_neuron_change_the_order_at_no_loss(activation, flip):
+    """Tian, Section 4.3: equal networks in another order are joined by segments, but not by one straight line."""
+    teacher = us.Teacher.orthonormal(4, activation=activation)
+    task = us.Population(teacher, width=4)
+    w, order = np.asarray(teacher.incoming), [2, 0, 1, 3]
+    inner, outer = (np.where([False, True, False, True], s, 1.0) for s in flip)
+    moved = us.TwoLayer(inner[:, None] * w[order], outer)
+    found = mode_connectivity(task, us.TwoLayer(w, np.ones(4)), moved, images=5, iterations=0)
+    assert found.line > 0.01
+    assert found.segments == pytest.approx(0.0, abs=1e-13)
+    assert len(found.profiles["segments"]) >= 5 * (2 * 4 + 1)  # a cycle of three needs four moves of two segments
+
+
+def test_mode_connectivity_needs_outgoing_weights_that_can_vanish():
+    with pytest.raises(ValueError, match="trained outgoing weights; received Sphere"):
+        mode_connectivity(TOY, np.eye(2), np.eye(2))

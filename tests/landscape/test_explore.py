@@ -161,3 +161,37 @@ def test_a_family_has_its_minima_and_its_saddles_in_two_classes():
         ("minimum", 1, 0),
         ("strict saddle", 1, 2),
     ]
+
+
+def test_flows_add_minima_without_any_random_search():
+    from understudy.landscape.explore import assemble
+    from understudy.landscape.further import Further
+
+    task = us.Population(us.Teacher.orthonormal(4), width=2)
+    (only,) = assemble(task, [], Further(flows=4), descents=False).points
+    assert (only.label, only.kind, only.found, only.reached) == ("1-copy-1-average", "minimum", 0, 4)
+    assert not assemble(task, [], Further(flows=0), descents=False).points
+
+
+def test_symmetric_starts_keep_a_symmetry_and_stay_on_the_parameter_space():
+    from understudy.landscape.symmetric import symmetric_starts
+
+    task = us.Sphere(np.eye(3), width=3, activation="hermite:6")
+    symmetries = task.symmetries()
+    given = symmetric_starts(task, 12, seed=0, init_std=0.5)
+    np.testing.assert_allclose(np.linalg.norm(given.starts.reshape(12, 3, 3), axis=-1), 1.0, atol=1e-12)
+    generic = symmetries.orbit(np.asarray(task.starts([0]))[0])
+    assert sum(symmetries.orbit(start) < generic for start in given.starts) >= 6
+    np.testing.assert_array_equal(symmetric_starts(task, 4, 0, 0.5).starts, given.starts[:4])
+    assert symmetric_starts(us.Loss(lambda x: x[0] ** 2, 1), 4, 0, 0.5) is None
+
+
+@pytest.mark.thorough
+def test_sixty_parameters_have_a_graph_with_the_saddle_between_copies_and_average():
+    """Six students of eight teachers in dimension 9, erf: two minima at least, joined by a saddle of index 1."""
+    task = us.Population(us.Teacher.orthonormal(8, dim=9), width=6)
+    graph = us.explore(task, starts=8, symmetric=0, bridges=48)
+    assert task.size == 60
+    assert {"perturbed-6-copy", "5-copy-1-average"} <= {p.label for p in graph.minima}
+    joined = [{graph.points[e].label for e in c.ends if e is not None} for c in graph.connections if c.certified]
+    assert {"perturbed-6-copy", "5-copy-1-average"} in joined

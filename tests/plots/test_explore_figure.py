@@ -1,5 +1,7 @@
 """The figure of an exploration: labels beside few points, a list beside many, and losses of many orders."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,8 +44,17 @@ def test_many_points_are_listed_and_few_are_labelled(count, axes):
         return
     listed = figure.axes[2].texts[0].get_text()
     assert "11  label-11" in listed
-    assert ("20 more" in listed) == (count == 60)
-    assert words == ([] if count == 60 else [str(i) for i in range(count)])
+    assert ("30 more" in listed) == (count == 60)
+    assert words == (["0", "1"] if count == 60 else [str(i) for i in range(count)])  # of many, those that are joined
+
+
+def test_heights_are_above_the_lowest_point():
+    shifted = graph(4)
+    points = tuple(replace(p, loss=p.loss + 2.0) for p in shifted.points)
+    left = plots.explore(replace(shifted, points=points)).axes[0]
+    assert "above the lowest, 2" in left.get_ylabel()
+    drawn = [line.get_ydata()[0] for line in left.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(drawn, [p.loss for p in shifted.points], atol=1e-12)
 
 
 def test_losses_of_many_orders_are_on_a_logarithmic_axis_with_zero():

@@ -104,3 +104,29 @@ def test_random_images_are_other_points_with_the_same_loss():
     images = [task.symmetries().image(vector, rng) for _ in range(8)]
     np.testing.assert_allclose([float(task.loss(x)) for x in images], float(task.loss(vector)), rtol=1e-12)
     assert len({tuple(np.round(x, 9)) for x in images}) > 4
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Population(Teacher.orthonormal(4), width=3),
+        Population(Teacher.orthonormal(3, activation="relu"), width=2),
+        Sphere(np.eye(3), width=3, activation="hermite:6"),
+    ],
+)
+def test_symmetric_points_have_fewer_copies_and_a_symmetric_gradient(task):
+    symmetries, rng = task.symmetries(), np.random.default_rng(3)
+    start = np.asarray(task.starts([0], "gaussian", 0.5))[0]
+    everything, fewer = symmetries.orbit(start), 0
+    for _ in range(30):
+        point = symmetries.symmetric(start, rng)
+        rows = point[symmetries.layout]
+        if np.linalg.norm(rows, axis=1).min() < 1e-3:
+            continue
+        point = task.retract(jnp.asarray(point), jnp.zeros(task.size))  # rows of norm 1 on the sphere
+        count = symmetries.orbit(np.asarray(point))
+        fewer += count < everything
+        assert everything % count == 0
+        moved = task.retract(point, 0.1 * task.gradient(task.unflatten(point)))
+        assert symmetries.orbit(np.asarray(moved)) <= count
+    assert fewer >= 5

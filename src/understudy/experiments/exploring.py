@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,10 @@ from understudy.experiments.collecting import CollectProgress, in_background
 from understudy.experiments.description import array_variables, arrays_in
 from understudy.experiments.fit import Fit
 from understudy.landscape.explore import ExploreProgress, assemble, check, search_each
+from understudy.landscape.further import Further, run_plan
 from understudy.landscape.graph import Graph
 from understudy.landscape.graph_file import KIND, from_dataset, to_dataset
-from understudy.landscape.search import End
+from understudy.landscape.search import End, Plan
 from understudy.results.rows import SeedRows
 from understudy.store import Store
 
@@ -125,7 +127,7 @@ class _Collector:
         store: Store | None,
         progress: Callable[[CollectProgress], None] | None,
     ):
-        self.description, self.starts, self.progress = description, starts, progress
+        self.description, self.starts, self.store, self.progress = description, starts, store, progress
         self.keeper = None if store is None else SeedRows(store, description.configuration(), description.needed)
         self.ends = ends_of(None if self.keeper is None else self.keeper.load(), starts)
         self.reused = len(self.ends)
@@ -167,10 +169,35 @@ class _Collector:
             self.note = f"{told.stage}, {told.done} of {told.total}"
 
         def produce() -> Iterator[Graph]:
-            yield assemble(task, ends, seed=self.description.seed, watch=watch, configuration=configuration)
+            own, quarter = self.description, self.starts // 4
+            run = partial(self.further, task)
+            more = Further(own.seed, own.init_std, symmetric=quarter, bridges=quarter, run=run)
+            yield assemble(task, ends, more, watch=watch, configuration=configuration)
 
         (graph,) = in_background(produce, self.report)
         return graph
+
+    def further(self, task: Task, stage: str, given: Plan) -> Iterator[tuple[int, End]]:
+        """Run the searches of a later stage. Stored ones are reused, the others are stored as they end."""
+        if self.store is None:
+            yield from run_plan(task, given)
+            return
+        kind = f"explore-{stage.replace(' ', '-')}"
+        keeper = SeedRows(
+            self.store, {**self.description.configuration(), "kind": kind, "starts": self.starts},
+            self.description.needed,
+        )  # fmt: skip
+        known = ends_of(keeper.load(), len(given.targets))
+        yield from known.items()
+        missing = [i for i in range(len(given.targets)) if i not in known]
+        if not missing:
+            return
+        try:
+            for position, end in run_plan(task, given.only(missing)):
+                keeper.put(self.description.to_rows({missing[position]: end}))
+                yield missing[position], end
+        finally:
+            keeper.flush()
 
     def report(self) -> None:
         if self.progress is not None:

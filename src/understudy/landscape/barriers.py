@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from understudy.compilation import keep_compiled_programs
+from understudy.dynamics.trajectory import FlowOptions
+from understudy.fitting import fit_each
 from understudy.landscape.classes import Catalogue
 from understudy.landscape.descents import descend
 from understudy.landscape.search import Plan, search
@@ -17,17 +19,27 @@ from understudy.tasks.task import Task
 _SAME = 1e-4
 """Points closer than this, relative to their norm, are the same end of a descent."""
 
+SNAPSHOTS = 113
+"""Log-spaced times between 10⁻² and 10¹² at which points of a descent are kept: eight per decade."""
+
+_AT_REST = 1e-8
+"""Gradient norm, relative to the scale of the targets, up to which a network counts as being at a critical point."""
+
 
 @dataclass(frozen=True)
 class Pass:
     """A saddle on the way: its loss, its certificate, and the parameters of the saddle and of both ends of its
-    descents."""
+    descents.
+
+    `descents`: points of the paths of steepest descent on both sides, one per row, from the saddle to the end.
+    """
 
     loss: float
     parameters: Any = field(repr=False)
     ends: tuple[Any, Any] = field(repr=False)
     end_losses: tuple[float, float]
     certificate: Certificate = field(repr=False)
+    descents: tuple[np.ndarray, np.ndarray] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,8 @@ def barrier(
 
     **Arguments**
 
-    - `first`, `second`: networks or flat vectors, at minima of the task.
+    - `first`, `second`: networks or flat vectors. Trained networks need not be exactly at minima: those that are not
+      at a critical point are first followed down by the flow. `line` and `aligned` are for the networks as given.
     - `align`: whether to replace the second by its image under permutations and signs that is closest to the first.
     - `images`, `iterations`: points of a path, and steps by which it is relaxed.
     - `tries`: number of paths; `seed`: of their bends.
@@ -100,7 +113,7 @@ def barrier(
     aligned = (
         float("nan") if symmetries is None else float(losses_along(task, straight(task, a, closest, 4 * images)).max())
     )
-    goal = closest if align else b
+    a, goal = _settled(task, a), _settled(task, closest if align else b)
     found = []
     rng = np.random.default_rng(seed)
     for number in range(tries):
@@ -109,6 +122,14 @@ def barrier(
         if np.linalg.norm(goal - a) <= _SAME * (1 + np.linalg.norm(a)):
             break
     return min(found, key=lambda w: (not w.certified, w.height))
+
+
+def _settled(task: Task, vector: np.ndarray) -> np.ndarray:
+    """The point itself if it is critical, otherwise where the flow from it ends."""
+    if np.linalg.norm(task.gradient(vector)) <= _AT_REST * max(task.target_scale, 1e-300):
+        return vector
+    ((_, run),) = fit_each(task, 1, init=vector[None], options=FlowOptions(snapshots=0))
+    return np.asarray(task.flatten(run.parameters), float)
 
 
 def _way(task: Task, path: np.ndarray, iterations: int, line: float, aligned: float) -> Barrier:
@@ -136,7 +157,7 @@ def _passes(task: Task, peaks: np.ndarray) -> list[Pass]:
         home = catalogue.add(ends[i].vector) if ends[i].how == "converged" else None
         if home is not None and home.certificate.kind == "strict saddle" and home.certificate.index == 1:
             saddles.append((ends[i].vector, home.certificate))
-    down = descend(task, [vector for vector, _ in saddles])
+    down = descend(task, [vector for vector, _ in saddles], snapshots=SNAPSHOTS)
     found = []
     for number, (vector, certificate) in enumerate(saddles):
         sides = [next(d for d in down if (d.saddle, d.side, d.push) == (number, side, 0)) for side in (0, 1)]
@@ -147,6 +168,7 @@ def _passes(task: Task, peaks: np.ndarray) -> list[Pass]:
                 (task.unflatten(jnp.asarray(sides[0].vector)), task.unflatten(jnp.asarray(sides[1].vector))),
                 (sides[0].loss, sides[1].loss),
                 certificate,
+                (np.vstack([vector, sides[0].path]), np.vstack([vector, sides[1].path])),
             )
         )
     return found

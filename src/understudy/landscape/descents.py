@@ -1,7 +1,7 @@
 """Both sides of a saddle, followed down by the gradient flow."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -22,7 +22,10 @@ _OPTIONS = FlowOptions(snapshots=0, rtol=1e-7, atol=1e-7)
 
 @dataclass(frozen=True)
 class Descent:
-    """Where the flow ends after a push: side 0 or 1 of the saddle, by the `push`-th of `PUSHES`."""
+    """Where the flow ends after a push: side 0 or 1 of the saddle, by the `push`-th of `PUSHES`.
+
+    `path` (m, P): points on the way down, from the push to the end; only these two unless more were asked for.
+    """
 
     saddle: int
     side: int
@@ -30,14 +33,18 @@ class Descent:
     vector: np.ndarray
     loss: float
     certificate: Certificate
+    path: np.ndarray = field(repr=False)
 
 
 def descend(
-    task: Task, saddles: Sequence[np.ndarray], watch: Callable[[int, int], None] | None = None
+    task: Task,
+    saddles: Sequence[np.ndarray],
+    watch: Callable[[int, int], None] | None = None,
+    snapshots: int = 0,
 ) -> list[Descent]:
     """Follow the flow from both sides of each saddle of index 1, after pushes of two sizes.
 
-    `watch(done, total)` is called as runs end.
+    `watch(done, total)` is called as runs end. `snapshots`: see `FlowOptions`; they become points of the paths.
     """
     starts, owners = [], []
     for number, vector in enumerate(saddles):
@@ -48,10 +55,14 @@ def descend(
     found: list[Descent] = []
     if not starts:
         return found
-    runs = fit_each(task, list(range(len(starts))), init=np.stack(starts), options=_OPTIONS)
-    for position, run in runs:
+    begin = np.stack(starts)
+    lift = task.reduce(jnp.asarray(begin)).lift  # snapshots are in the parameters of the reduced task
+    options = replace(_OPTIONS, snapshots=snapshots)
+    for position, run in fit_each(task, list(range(len(starts))), init=begin, options=options):
         end = np.asarray(task.flatten(run.parameters))
-        found.append(Descent(*owners[position], end, float(run.loss), run.certificate))
+        kept = [np.asarray(lift(jnp.asarray(x), position)) for x in run.trajectory.snapshots]
+        path = np.stack([begin[position], *kept, end])
+        found.append(Descent(*owners[position], end, float(run.loss), run.certificate, path))
         if watch is not None:
             watch(len(found), len(starts))
     return sorted(found, key=lambda d: (d.saddle, d.side, d.push))

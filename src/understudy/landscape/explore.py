@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from understudy.compilation import keep_compiled_programs
-from understudy.landscape.between import between
 from understudy.landscape.classes import CRITICAL, Catalogue, Class
 from understudy.landscape.descents import Descent, descend
+from understudy.landscape.further import FLOWS, Further, run_plan, search_further
 from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph, euler_count
-from understudy.landscape.search import End, Plan, farthest, lanes_for, plan, search
+from understudy.landscape.search import End, farthest, lanes_for, plan
 from understudy.tasks.task import Task
 
 LARGEST = 1000
 """Most parameters, after reduction: every step of a search factorises the Hessian."""
-
-BRIDGES = 64
-"""Searches from points between two minima, unless another number is given."""
 
 MOST_MEMORY, HELD = 1e9, 6
 """Most bytes that searches may take, and how many arrays over inputs, parameters and searches they hold (measured)."""
@@ -45,15 +41,18 @@ def explore(
     seed: int = 0,
     init_std: float = 0.5,
     descents: bool = True,
-    bridges: int = BRIDGES,
+    bridges: int | None = None,
+    symmetric: int | None = None,
+    flows: int = FLOWS,
     watch: Callable[[ExploreProgress], None] | None = None,
 ) -> Graph:
     """Find critical points of any index, certify them, remove symmetric copies, and follow saddles down to minima.
 
-    Searches run from random starts, many at a time (see `landscape.search`), and then from points between the minima
-    that these found. Each class is polished by Newton's method and certified. Both sides of each saddle of index 1 are followed by the gradient flow, twice, with pushes of two
-    sizes. The graph says how often each class was found, how many classes are probably missing, and whether the Morse
-    count comes out where there is one.
+    Searches run from random starts, many at a time (see `landscape.search`), and from symmetric ones. The gradient
+    flow adds minima, as `fit` finds them. Then searches start between minima. Each class is polished by Newton's
+    method and certified. Both sides of each saddle of index 1 are followed by the gradient flow, twice,
+    with pushes of two sizes. The graph says how often each class was found, how many classes are probably missing, and
+    whether the Morse count comes out where there is one.
 
     **Arguments**
 
@@ -61,7 +60,9 @@ def explore(
     - `starts`: number of random searches; `seed`: which ones. Searches i of a seed are the same for any `starts`.
     - `init_std`: standard deviation of the starts, varied between a third and twice of it.
     - `descents`: whether to follow saddles down.
-    - `bridges`: number of searches from points between two minima.
+    - `bridges`: number of searches from points between two minima; `symmetric`: number of searches from symmetric
+      points. Default: a quarter of `starts` each.
+    - `flows`: number of runs of the flow, as in `fit`.
     - `watch`: a function that is called with an `ExploreProgress`.
 
     >>> import understudy as us
@@ -77,7 +78,12 @@ def explore(
         if watch is not None:
             watch(ExploreProgress("searching", len(rows), starts))
     ends = [end for _, end in sorted(rows, key=lambda r: r[0])]
-    return assemble(task, ends, descents=descents, bridges=bridges, seed=seed, watch=watch)
+    more = Further(seed, init_std, flows, _quarter(starts, symmetric), _quarter(starts, bridges))
+    return assemble(task, ends, more, descents=descents, watch=watch)
+
+
+def _quarter(starts: int, given: int | None) -> int:
+    return starts // 4 if given is None else given
 
 
 def check(task: Task, starts: int, seed: int, init_std: float) -> None:
@@ -112,30 +118,20 @@ def search_each(
     chosen = list(numbers)
     if not chosen:
         return
-    for position, end in _reduced(task, plan(task, seed, chosen, init_std), watch):
+    for position, end in run_plan(task, plan(task, seed, chosen, init_std), watch):
         yield chosen[position], end
-
-
-def _reduced(task: Task, given: Plan, watch: Callable[[int], None] | None = None) -> Iterator[tuple[int, End]]:
-    """Run the searches of a plan in the reduced problem; yield (position, end) in the parameters of the task."""
-    reduction = task.reduce(jnp.asarray(given.starts))
-    inside = Plan(np.asarray(reduction.vectors), given.descents, given.targets)
-    for position, end in search(reduction.task, inside, watch=watch):
-        lifted = np.asarray(reduction.lift(jnp.asarray(end.vector), position))
-        yield position, replace(end, vector=lifted)
 
 
 def assemble(
     task: Task,
     ends: Sequence[End],
+    more: Further,
     *,
     descents: bool = True,
-    bridges: int = BRIDGES,
-    seed: int = 0,
     watch: Callable[[ExploreProgress], None] | None = None,
     configuration: Any = None,
 ) -> Graph:
-    """The graph of the ends of searches: sort, certify, search between minima, follow saddles down, count."""
+    """The graph of the ends of searches: sort and certify them, search further, follow saddles down, count."""
 
     def tell(stage: str, done: int, total: int) -> None:
         if watch is not None:
@@ -143,7 +139,7 @@ def assemble(
 
     catalogue = Catalogue(task)
     captured = _sort(catalogue, ends, tell)
-    _bridge(catalogue, bridges, seed, tell)
+    search_further(catalogue, more, tell)
     ways = _descend_all(catalogue, tell) if descents else []
     points = catalogue.points()  # this also sorts the classes
     connections = _distinct([_connection(catalogue, way) for way in ways])
@@ -171,19 +167,6 @@ def _sort(catalogue: Catalogue, ends: Sequence[End], tell: Callable[[str, int, i
             captured += 1
         tell("certifying", i + 1, len(converged))
     return captured
-
-
-def _bridge(catalogue: Catalogue, count: int, seed: int, tell: Callable[[str, int, int], None]) -> None:
-    """Search from points between the minima found. These searches are not random, so they do not count as `found`."""
-    minima = [c for c in catalogue.classes if c.certificate.kind == "minimum"]
-    given = between(catalogue.task, [c.vector for c in sorted(minima, key=lambda c: c.order)], count, seed)
-    if given is None:
-        return
-    for done, (_, end) in enumerate(sorted(_reduced(catalogue.task, given), key=lambda x: x[0])):
-        home = catalogue.add(end.vector) if end.how == "converged" else None
-        if home is not None:
-            home.reached += 1
-        tell("searching between minima", done + 1, count)
 
 
 _Way = tuple[Class, list[list[Class | None]], list[list[Descent]]]

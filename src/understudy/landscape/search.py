@@ -68,6 +68,10 @@ class Plan:
     descents: Int[np.ndarray, " m"]
     targets: Int[np.ndarray, " m"]
 
+    def only(self, numbers: Sequence[int]) -> "Plan":
+        """The plan of some of the searches."""
+        return Plan(self.starts[numbers], self.descents[numbers], self.targets[numbers])
+
 
 @dataclass(frozen=True)
 class End:
@@ -91,15 +95,15 @@ class Searches(NamedTuple):
     steps: Int[Array, " lanes"]
 
 
-def plan(task: Task, seed: int, numbers: Sequence[int], init_std: float) -> Plan:
-    """Random searches. Search i of a seed is the same whatever the others are.
+def plan(task: Task, seed: int, numbers: Sequence[int], init_std: float, stream: int = 3) -> Plan:
+    """Random searches. Search i of a seed (and of a stream of random numbers) is the same whatever the others are.
 
     Starts have standard deviations from init_std/3 to 2 init_std. 60 % of the searches are Gauss-Newton ones, 10 % go
     down to a minimum, and the others follow eigenvectors to an index of 1 (half of them), 2 (a quarter), ….
     """
     starts, descents, targets = [], [], []
     for i in numbers:
-        rng = np.random.default_rng([3, seed, i])
+        rng = np.random.default_rng([stream, seed, i])
         std = init_std * float(np.exp(rng.uniform(np.log(1 / 3), np.log(2))))
         starts.append(np.asarray(task.starts([int(rng.integers(2**31))], "gaussian", std))[0])
         descents.append(int(np.exp(rng.uniform(np.log(0.7), np.log(LONGEST_DESCENT)))))

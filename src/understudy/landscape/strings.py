@@ -22,7 +22,12 @@ def straight(
     line = (1 - share) * first + share * second
     if bend is not None:
         line = line + 4 * share * (1 - share) * bend
-    return np.asarray(_onto(task, jnp.asarray(line)))
+    return onto(task, line)
+
+
+def onto(task: Task, points: np.ndarray) -> np.ndarray:
+    """Points moved onto the parameter space, such as rows scaled to norm 1 on the sphere."""
+    return np.asarray(_onto(task, jnp.asarray(points)))
 
 
 def losses_along(task: Task, path: np.ndarray) -> np.ndarray:

@@ -11,8 +11,11 @@ from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
 if TYPE_CHECKING:
     from understudy.landscape import Basin, CriticalPoint, Graph
 
-MOST_LABELS, MOST_LISTED = 8, 40
+MOST_LABELS, MOST_LISTED = 8, 30
 """Up to this many points are labelled beside them, and up to this many in a list; of more, only the lowest."""
+
+MOST_TICKS = 12
+"""Up to this index every index has a tick."""
 
 
 def explore(graph: Graph, ax: Any = None, axes: Any = None) -> Any:
@@ -51,48 +54,65 @@ def draw_list(graph: Graph, ax: Any) -> Any:
 
 
 def draw_graph(graph: Graph, ax: Any) -> Any:
-    """Points over (index, loss). Points of equal index are spread out; lines join saddles of index 1 to their ends."""
+    """Points over (index, loss above the lowest). Points of equal index are spread out; lines join saddles to ends."""
     places = _places(graph)
     for way in graph.connections:
         for end in way.ends:
             if end is not None:
                 (x, y), (u, v) = places[way.saddle], places[end]
                 ax.plot([x, u], [y, v], color="0.6", lw=1.2, ls="-" if way.certified else ":", zorder=1)
+    named = _named(graph)
     for point in graph.points:
         x, y = places[point.number]
         colour = COLOURS[0] if point.kind == "minimum" else COLOURS[1] if point.index else COLOURS[3]
         ax.plot(x, y, "o", ms=8, color=colour, mfc=colour if point.isolated else "white", mew=1.6, zorder=3)
-        if len(graph.points) <= MOST_LISTED:
-            words = _words(graph, point)
+        if point.number in named:
+            words = _words(point, len(graph.points) <= MOST_LABELS)
             # Lines leave minima to the right, so their labels are on the left.
             side: dict[str, Any] = {"xytext": (8, 0)} if point.index else {"xytext": (-8, 0), "ha": "right"}
-            if len(graph.points) > MOST_LABELS:
+            if len(graph.points) > MOST_LABELS and point.index:
                 side = {"xytext": (0, 9), "ha": "center"}
             ax.annotate(words, (x, y), textcoords="offset points", fontsize=8, va="center", zorder=4, **side)
-    highest = max(p.index for p in graph.points)
-    ax.set(xlabel="index: number of directions of descent", ylabel="loss", xlim=(-0.9, highest + 1.0))
-    ax.set_xticks(range(highest + 1))
+    highest, lowest = max(p.index for p in graph.points), _lowest(graph)
+    above = f"loss above the lowest, {lowest:.6g}" if lowest else "loss"
+    ax.set(
+        xlabel="index: number of directions of descent", ylabel=above, xlim=(-max(0.9, 0.06 * highest), highest + 1.0)
+    )
+    ax.set_xticks(range(0, highest + 1, 1 + highest // MOST_TICKS))
     ax.set_title("filled: isolated, open: family or degenerate", fontsize=9.5)
-    _scale(ax, [p.loss for p in graph.points])
+    _scale(ax, [p.loss - lowest for p in graph.points])
     return ax
 
 
+def _lowest(graph: Graph) -> float:
+    """The least loss, from which heights are drawn; zero if it is zero up to rounding."""
+    losses = [p.loss for p in graph.points]
+    return min(losses) if min(losses) > 1e-9 * max(losses) else 0.0
+
+
+def _named(graph: Graph) -> set[int]:
+    """Points with a number beside them: all, or if there are many, the minima and the saddles that lead to them."""
+    if len(graph.points) <= MOST_LISTED:
+        return {p.number for p in graph.points}
+    ways = {n for c in graph.connections for n in (c.saddle, *c.ends) if n is not None}
+    return {p.number for p in graph.minima} | ways
+
+
 def _places(graph: Graph) -> dict[int, tuple[float, float]]:
-    """Where each point is drawn: at its index and loss, and a little to the right of close neighbours."""
+    """Where each point is drawn: at its index and its height above the lowest, to the right of close neighbours."""
     places: dict[int, tuple[float, float]] = {}
-    losses = np.array([p.loss for p in graph.points])
-    heights = _drawn(losses, _threshold(losses))
+    above = np.array([p.loss for p in graph.points]) - _lowest(graph)
+    heights = _drawn(above, _threshold(above))
     near = 0.06 * max(float(np.ptp(heights)), 1e-12)
     for i, point in enumerate(graph.points):
         beside = sum(q.index == point.index and heights[i] - heights[j] < near for j, q in enumerate(graph.points[:i]))
-        places[point.number] = (point.index + 0.16 * beside, point.loss)
+        places[point.number] = (point.index + 0.16 * beside, float(above[i]))
     return places
 
 
-def _words(graph: Graph, point: CriticalPoint) -> str:
-    """A point's number, with its label if there are few points."""
-    few = len(graph.points) <= MOST_LABELS and point.label
-    return f"{point.number}  {point.label}" if few else str(point.number)
+def _words(point: CriticalPoint, few: bool) -> str:
+    """A point's number, with its label if there are few."""
+    return f"{point.number}  {point.label}" if few and point.label else str(point.number)
 
 
 def draw_tree(graph: Graph, ax: Any) -> Any:
@@ -118,7 +138,7 @@ def _draw_basin(graph: Graph, basin: Basin, position: float, ax: Any) -> tuple[f
         point = graph.points[basin.minima[0]]
         ax.plot(position, point.loss, "o", ms=7, color=COLOURS[0], zorder=3)
         ax.annotate(
-            _words(graph, point),
+            _words(point, len(graph.minima) <= MOST_LABELS // 2),
             (position, point.loss),
             xytext=(0, -9),
             textcoords="offset points",
@@ -164,4 +184,8 @@ def _scale(ax: Any, losses: list[float]) -> None:
     threshold = _threshold(np.asarray(losses))
     if threshold is not None:
         ax.set_yscale("symlog", linthresh=threshold, linscale=0.5)
+        powers = np.arange(np.ceil(np.log10(threshold)), np.floor(np.log10(max(losses))) + 1)
+        ax.set_yticks(
+            [0.0, *10.0 ** powers[:: 1 + len(powers) // MOST_TICKS]]
+        )  # the default has some below `threshold`
     ax.margins(y=0.08)

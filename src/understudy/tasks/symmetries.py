@@ -12,6 +12,10 @@ _SAME = 1e-6
 """Rows that differ by less, relative to the largest entry, are the same row: polished points are exact to about
 1e-10."""
 
+_LONGEST_CYCLE = 500
+"""Symmetries that are back at the point only after more steps are not used to make it symmetric: they are products of
+many cycles, and keep almost nothing."""
+
 MOST = 50_000
 """The largest number of symmetries of a teacher that are listed (8! = 40,320)."""
 
@@ -77,20 +81,32 @@ class Symmetries:
 
     def image(self, vector: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A random image of a point."""
-        rows = np.asarray(vector, float)[self.layout]
-        if self.turns is not None:
-            rows = rows.copy()
-            rows[:, : self.dim] = rows[:, : self.dim] @ self.turns[rng.integers(len(self.turns))]
-        order = np.arange(len(rows))
+        return self._draw(rng).apply(self, np.array(vector, float))
+
+    def symmetric(self, vector: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The mean of a point over the cyclic group of a random symmetry: a point that this symmetry keeps.
+
+        The gradient at such a point is symmetric too, so a search stays among symmetric points. They have fewer
+        dimensions, in which symmetric critical points are easier to find (Palais' principle of symmetric criticality).
+        """
+        drawn, start = self._draw(rng), np.array(vector, float)
+        images, nearby = [start], _SAME * np.abs(start).max()
+        while np.abs((moved := drawn.apply(self, images[-1])) - start).max() > nearby:
+            images.append(moved)
+            if len(images) > _LONGEST_CYCLE:
+                return start
+        # A power of the symmetry keeps more points than the symmetry itself.
+        step = math.gcd(int(rng.integers(1, max(2, len(images)))), len(images))
+        return np.mean(images[::step], axis=0)
+
+    def _draw(self, rng: np.random.Generator) -> "_Map":
+        turn = None if self.turns is None else self.turns[rng.integers(len(self.turns))]
+        order = np.arange(len(self.layout))
         for kind in np.unique(self.kinds):
             members = np.flatnonzero(self.kinds == kind)
             order[members] = rng.permutation(members)
-        rows = rows[order]
-        if self.flip is not None:
-            rows = np.where(rng.integers(2, size=len(rows))[:, None] == 1, rows * self.flip, rows)
-        moved = np.array(vector, float)
-        moved[self.layout] = rows
-        return moved
+        flipped = None if self.flip is None else rng.integers(2, size=len(order)) == 1
+        return _Map(turn, order, flipped)
 
     @property
     def _student_maps(self) -> int:
@@ -108,6 +124,26 @@ class Symmetries:
         if self.flip is None:
             return np.zeros(len(rows), bool)
         return np.abs(rows * self.flip - rows).max(axis=1) <= tolerance
+
+
+@dataclass(frozen=True)
+class _Map:
+    """One symmetry: a map of the inputs, then a new order of the neurons, then flips of some of them."""
+
+    turn: np.ndarray | None
+    order: np.ndarray
+    flipped: np.ndarray | None
+
+    def apply(self, of: Symmetries, vector: np.ndarray) -> np.ndarray:
+        rows = vector[of.layout]
+        if self.turn is not None:
+            rows[:, : of.dim] = rows[:, : of.dim] @ self.turn
+        rows = rows[self.order]
+        if of.flip is not None and self.flipped is not None:
+            rows = np.where(self.flipped[:, None], rows * of.flip, rows)
+        moved = vector.copy()
+        moved[of.layout] = rows
+        return moved
 
 
 def of_students(neurons: Neurons) -> Symmetries:

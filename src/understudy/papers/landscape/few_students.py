@@ -6,6 +6,7 @@ import numpy as np
 
 from understudy.papers.check import at_most, close, equal
 from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.landscape.rows import as_dataset, as_rows
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -22,42 +23,60 @@ def _classes(graph: Any) -> set[tuple[Any, ...]]:
     }
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def case_cell(cell: dict[str, Any]) -> Any:
+    """Two explorations of one case: the points of the first, and how the second differs."""
     import understudy as us
+    from understudy.compilation import keep_compiled_programs
     from understudy.landscape.table import joins
+
+    keep_compiled_programs()
+    sigma, n, k = cell["activation"], cell["n"], cell["k"]
+    task = us.Population(us.Teacher.orthonormal(k, activation=sigma), n)
+    first, second = (us.explore(task, starts=cell["starts"], seed=seed) for seed in cell["seeds"])
+    ways = {p.number: [joins(c) for c in first.connections if c.saddle == p.number] for p in first.points}
+    return as_dataset(
+        {
+            "name": f"{sigma}, n = {n}, k = {k}",
+            "n": n,
+            "differing": len(_classes(first) ^ _classes(second)),
+            "uncertified": sum(not c.certified for c in first.connections),
+            "missing": first.completeness.estimate - first.completeness.classes,
+            "minima": [p.loss for p in first.minima],
+            "wanted": us.theory.one_neuron(sigma, k).loss,
+            "points": [
+                f"{p.number}: {p.label}, {p.kind}, index {'/'.join(map(str, p.indices))}, loss {p.loss:.9f}"
+                + (f", family {p.family}" if p.family else f", orbit {p.orbit}")
+                + (f", joins {', '.join(ways[p.number])}" if ways[p.number] else "")
+                for p in first.points
+            ],
+            "heights": [[p.index, p.loss] for p in first.points],
+        }
+    )
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    from understudy.papers.cells import compute
 
     cases = [(sigma, 1, int(k)) for sigma in settings["activations"] for k in settings["one"]]
     cases += [(sigma, 2, int(k)) for sigma in settings["activations"] for k in settings["two"]]
-    differing, single, wanted, missing, uncertified = [], [], [], [], 0
-    measured: dict[str, Any] = {}
-    heights: dict[str, np.ndarray] = {}
-    for sigma, n, k in progress.over(cases, "(activation, n, k) ="):
-        task = us.Population(us.Teacher.orthonormal(k, activation=sigma), n)
-        first, second = (us.explore(task, starts=settings["starts"], seed=seed) for seed in settings["seeds"])
-        name = f"{sigma}, n = {n}, k = {k}"
-        if _classes(first) != _classes(second):
-            differing.append(f"{name}: {len(_classes(first) ^ _classes(second))}")
-        uncertified += sum(not c.certified for c in first.connections)
-        missing.append(first.completeness.estimate - first.completeness.classes)
-        if n == 1:
-            single.append([p.loss for p in first.minima])
-            wanted.append([us.theory.one_neuron(sigma, k).loss])
-        ways = {p.number: [joins(c) for c in first.connections if c.saddle == p.number] for p in first.points}
-        measured[name] = [
-            f"{p.number}: {p.label}, {p.kind}, index {'/'.join(map(str, p.indices))}, loss {p.loss:.9f}"
-            + (f", family {p.family}" if p.family else f", orbit {p.orbit}")
-            + (f", joins {', '.join(ways[p.number])}" if ways[p.number] else "")
-            for p in first.points
-        ]
-        heights[name] = np.array([[p.index, p.loss] for p in first.points])
+    cells = [
+        {"kind": "few-students", "activation": sigma, "n": n, "k": k, "starts": settings["starts"],
+         "seeds": settings["seeds"]}
+        for sigma, n, k in cases
+    ]  # fmt: skip
+    rows = as_rows(compute(case_cell, cells, progress, keep=settings["keep"]))
+    single = [row for row in rows if row["n"] == 1]
     checks = [
-        equal("cases whose two explorations differ", [], differing),
-        equal("n = 1: number of minima up to symmetry", [1] * len(single), [len(x) for x in single]),
-        close("n = 1: loss of the minimum against theory", [x[0] for x in wanted], [x[0] for x in single], 1e-11),
-        equal("connections that are not certified", 0, uncertified),
-        at_most("most classes that Chao's estimate misses", missing, bound=0.5),
-    ]
-    return Measurement(checks, measured, data={n: h for n, h in heights.items() if "n = 2" in n})
+        equal("cases whose two explorations differ", [], [
+            f"{row['name']}: {row['differing']}" for row in rows if row["differing"]]),
+        equal("n = 1: number of minima up to symmetry", [1] * len(single), [len(row["minima"]) for row in single]),
+        close("n = 1: loss of the minimum against theory", [row["wanted"] for row in single], [
+            row["minima"][0] for row in single], 1e-11),
+        equal("connections that are not certified", 0, sum(row["uncertified"] for row in rows)),
+        at_most("most classes that Chao's estimate misses", [row["missing"] for row in rows], bound=0.5),
+    ]  # fmt: skip
+    heights = {row["name"]: np.array(row["heights"]) for row in rows if row["n"] == 2}
+    return Measurement(checks, {row["name"]: row["points"] for row in rows}, data=heights)
 
 
 def _figure(measurement: Measurement, figure: "Figure") -> None:
@@ -78,8 +97,15 @@ CLAIM = Claim(
     measured_by="Two independent explorations per case, compared class by class; one student against the theory.",
     tolerance="losses to 1e-9; n = 1 against theory to 1e-11",
     tolerance_reason="Points are polished to rounding. That no class is missing is an estimate from repeats, not a proof.",
-    quick={"activations": ["erf", "relu"], "one": [2], "two": [2], "starts": 128, "seeds": [0, 1]},
-    full={"activations": ["erf", "relu"], "one": [1, 2, 3, 4, 8], "two": [1, 2, 3, 4], "starts": 384, "seeds": [0, 1]},
+    quick={"activations": ["erf", "relu"], "one": [2], "two": [2], "starts": 128, "seeds": [0, 1], "keep": False},
+    full={
+        "activations": ["erf", "relu"],
+        "one": [1, 2, 3, 4, 8],
+        "two": [1, 2, 3, 4],
+        "starts": 384,
+        "seeds": [0, 1],
+        "keep": True,
+    },
     measure=_measure,
     figure=_figure,
     cost=lambda s: float(s["starts"] * (len(s["one"]) + 3 * len(s["two"]))),

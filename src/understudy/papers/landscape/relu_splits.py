@@ -6,6 +6,7 @@ import numpy as np
 
 from understudy.papers.check import at_least, equal
 from understudy.papers.claim import Claim, Progress, Settings
+from understudy.papers.landscape.rows import as_dataset, as_rows
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
@@ -16,20 +17,25 @@ PUSH = 1e-2
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
-    rows: list[dict[str, Any]] = []
-    for k in progress.over([int(k) for k in settings["widths"]], "n = k ="):
-        for network, share in _spurious(k, settings):
-            rows.append(_wider(k, network, share))
+    from understudy.papers.cells import compute
+
+    cells = [
+        {"kind": "relu-splits", "k": int(k), "seeds": settings["seeds"], "most": settings["most"],
+         "more": settings["more"]}
+        for k in settings["widths"]
+    ]  # fmt: skip
+    found = as_rows(compute(width_cell, cells, progress, keep=settings["keep"]))
+    rows = [row for part in found for row in part["minima"]]
     saddles = [sum(kind == "strict saddle" for kind in row["kinds"]) for row in rows]
-    gone = [row["neurons that stay minima"] for row in rows]
     checks = [
         equal("widths with a spurious minimum", settings["widths"], sorted({row["k"] for row in rows})),
         equal("splits whose certificate contradicts the sign of Y", 0, sum(row["contradicted"] for row in rows)),
         at_least("neurons per minimum whose split is a strict saddle", saddles, bound=1),
         equal("splits along the least curvature from which the flow does not go down", 0, sum(
             row["not down"] for row in rows)),
+        equal("neurons whose halves are a minimum, but whose thirds are not", 0, sum(row["lost"] for row in rows)),
     ]  # fmt: skip
-    measured = {
+    measured: dict[str, Any] = {
         f"n = k = {row['k']}, loss {row['loss']:.9f}": {
             name: row[name]
             for name in (
@@ -43,8 +49,34 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         }
         for row in rows
     }
-    data = {"k": np.array([r["k"] for r in rows]), "saddles": np.array(saddles), "stay": np.array(gone)}
+    measured["share of seeds at spurious minima, by the number of students"] = {
+        f"k = {part['k']}": part["stuck"] for part in found
+    }
+    data = {
+        "k": np.array([r["k"] for r in rows]),
+        "saddles": np.array(saddles),
+        "stay": np.array([row["neurons that stay minima"] for row in rows]),
+    }
     return Measurement(checks, measured, data=data)
+
+
+def width_cell(cell: dict[str, Any]) -> Any:
+    """One k: what becomes of its spurious minima, and how many seeds end at one with more students."""
+    from understudy.compilation import keep_compiled_programs
+
+    keep_compiled_programs()
+    k = cell["k"]
+    minima = [_wider(k, network, share) for network, share in _spurious(k, cell)]
+    stuck = {f"n = {k + more}": _stuck(k, k + more, cell["seeds"]) for more in cell["more"]}
+    return as_dataset({"k": k, "minima": minima, "stuck": stuck})
+
+
+def _stuck(k: int, n: int, seeds: int) -> float:
+    """The share of seeds that end at a minimum with a positive loss."""
+    import understudy as us
+
+    runs = us.fit(us.Population(us.Teacher.orthonormal(k, activation="relu"), n), seeds=seeds)
+    return sum(run.certificate.kind == "minimum" and run.loss > 1e-9 for run in runs) / len(runs)
 
 
 def _spurious(k: int, settings: Settings) -> list[tuple[Any, float]]:
@@ -75,6 +107,8 @@ def _wider(k: int, network: Any, share: float) -> dict[str, Any]:
     spectra = [np.linalg.eigh(m.curvature) for m in matrices]
     halves = [split(network, {i: [0.5, 0.5]}) for i in range(k)]
     kinds = [us.certify(wide, half).kind for half in halves]
+    stay = [i for i, kind in enumerate(kinds) if kind == "minimum"]
+    thirds = [us.certify(us.Population(teacher, k + 2), split(network, {i: [1 / 3] * 3})).kind for i in stay]
     falling = [bool(values[0] < -m.threshold) for (values, _), m in zip(spectra, matrices, strict=True)]
     softest = int(np.argmin([values[0] for values, _ in spectra]))
     values, vectors = spectra[softest]
@@ -91,7 +125,8 @@ def _wider(k: int, network: Any, share: float) -> dict[str, Any]:
         "kinds": kinds,
         "contradicted": sum((kind == "strict saddle") != falls for kind, falls in zip(kinds, falling, strict=True)),
         "neurons whose split is a saddle": f"{sum(falling)} of {k}",
-        "neurons that stay minima": sum(kind == "minimum" for kind in kinds),
+        "neurons that stay minima": len(stay),
+        "lost": sum(kind != "minimum" for kind in thirds),
         "least curvature Y": round(float(values[0]), 6),
         "direction": f"apart along u of neuron {softest}: |u·w|/‖w‖ = {abs(direction @ w) / np.linalg.norm(w):.2f}, "
         f"largest |u·v_j| = {own:.3f}, correlation of the neuron with its closest teacher "
@@ -136,11 +171,11 @@ CLAIM = Claim(
     statement="With one neuron more, spurious ReLU minima of n = k = 6 … 10 become saddles when certain neurons are split.",
     paper_value="gradient flow gets stuck at n = k; splits of minima are minima, saddles or both by the signs of Y",
     measured_by="Spurious minima of seeds; Y of every neuron, the certificate of every halved neuron, and the flow from "
-    "both sides of the steepest way out.",
+    "both sides of the steepest way out. Seeds of wider students.",
     tolerance="exact",
     tolerance_reason="Signs of certified eigenvalues. ReLU's Y has the zero eigenvalue of rescaling, which is no sign.",
-    quick={"widths": [6], "seeds": 24, "most": 2},
-    full={"widths": [6, 7, 8, 9, 10], "seeds": 60, "most": 4},
+    quick={"widths": [6], "seeds": 24, "most": 2, "more": [0, 1], "keep": False},
+    full={"widths": [6, 7, 8, 9, 10], "seeds": 60, "most": 4, "more": [0, 1, 2, 3], "keep": True},
     measure=_measure,
     figure=_figure,
     cost=lambda s: float(s["seeds"] * sum(k**3 for k in s["widths"])),
