@@ -10,7 +10,7 @@ import understudy as us
 from understudy.papers.landscape.basins import half_point
 from understudy.papers.landscape.relu_splits import _wider
 from understudy.papers.landscape.repeats import signature
-from understudy.papers.landscape.sphere_traps import _end
+from understudy.papers.landscape.sphere_case import _end
 
 
 def test_the_half_point_is_that_of_the_logistic_curve():

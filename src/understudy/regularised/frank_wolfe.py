@@ -16,6 +16,7 @@ bound of ρ is loose. A corrective step minimises f over all α (the group lasso
 first term vanishes. Before this step the neurons slide downhill.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -29,7 +30,7 @@ from scipy.optimize import minimize
 
 from understudy.activations import activate
 from understudy.oracles.caps import branch_and_bound
-from understudy.oracles.cone_oracle import MOST_INPUTS, ConeOracle, Maximum
+from understudy.oracles.cone_oracle import MOST_INPUTS, MOST_SIGNS, ConeOracle, Maximum, sign_vectors
 from understudy.oracles.local_search import search
 from understudy.oracles.relaxation import Responses, relaxed_bound
 from understudy.tasks.empirical import squared
@@ -80,11 +81,12 @@ def minimise_globally(
     **Arguments**
 
     - `tolerance`: stop when the relative gap is this small.
-    - `iterations`: stop after so many rounds.
+    - `iterations`: stop after so many rounds; the gap is then that of the last one.
     - `oracle`: how ρ is bounded. `"exact"` enumerates sign patterns (N ≤ 9 inputs). `"caps"` is branch and bound over
       the sphere, for inputs that span few dimensions; it closes the gap there for any N. `"relaxation"` is a
       semidefinite relaxation for any N, with a gap that it states. `"local"` searches for directions and certifies
-      nothing: the gap is infinite. `"auto"`: exact up to 9 inputs, then caps up to rank 4, then the relaxation.
+      nothing: the gap is infinite. `"auto"`: exact up to 9 inputs, and for more that have at most 60,000 sign
+      vectors (80 inputs of rank 3, with bias); then caps up to rank 4, then the relaxation.
 
     >>> task = Regularised([[1.0], [-1.0]], [[1.0], [1.0]], (2,), penalty=0.1, bias=0.0, weights=[1.0, 1.0])
     >>> round(minimise_globally(task).value, 9)  # 2((1 - c)² + 2λc) at c = 1 - λ
@@ -102,20 +104,21 @@ def minimise_globally(
     history: list[tuple[float, float]] = []
     value = gap = np.inf
     lower = -np.inf
-    for _ in range(iterations):
+    for number in range(iterations):
         directions, alpha = _slide(task, directions, alpha, duals)
         alpha, value, duals = _correct(task, directions, alpha, duals)
         keep = alpha > 1e-12 * alpha.max(initial=1e-300)
         directions, alpha = directions[keep], alpha[keep]
         v = np.asarray(duals)
-        found = bounds(v, tolerance)
+        last = number == iterations - 1
+        found = bounds(v, tolerance, last)
         along = float(task.penalty * alpha @ (1 - _responses(task, directions, v)))
         if np.isfinite(found.upper):
             convex = value - (max(along, 0.0) + max(found.upper - 1, 0.0) * value)
             lower = max(lower, convex, dual_bound(task, v, found.upper))
         gap = value - lower
         history.append((value, lower))
-        if gap <= tolerance * value or found.value <= 1 + 0.01 * tolerance:
+        if gap <= tolerance * value or found.value <= 1 + 0.01 * tolerance or last:
             break
         directions = np.concatenate([directions, found.direction[None]])
         alpha = np.concatenate([alpha, [1e-3 * (1 + alpha.mean() if len(alpha) else 1.0)]])
@@ -124,23 +127,32 @@ def minimise_globally(
     return GlobalMinimum(value, gap, directions, alpha, network, np.array(history), converged)
 
 
-def _oracle(name: Oracle, entry: np.ndarray, task: Regularised) -> Callable[[np.ndarray, float], Maximum]:
-    """A function from V and a tolerance to a large response, an upper bound of all responses, and a direction."""
+def _oracle(name: Oracle, entry: np.ndarray, task: Regularised) -> Callable[[np.ndarray, float, bool], Maximum]:
+    """A function from V and a tolerance to a large response, an upper bound of all responses, and a direction.
+
+    The upper bound is infinite where another round can follow and needs none. The last argument says that none can.
+    """
     if name not in get_args(Oracle):
         raise ValueError(f"oracle is one of {', '.join(get_args(Oracle))}; received {name!r}.")
     if name == "exact" or (name == "auto" and entry.shape[1] <= MOST_INPUTS):
         exact, none = ConeOracle(entry, task.activation), np.zeros((task.samples, task.samples))
-        return lambda v, tolerance: exact.maximise(none, v.T @ v)
+        return lambda v, tolerance, last: exact.maximise(none, v.T @ v)
     responses = Responses.of(entry, task.activation)
+    listed = None
     if name == "auto":
         name = "caps" if responses.rank <= MOST_DIMENSIONS else "relaxation"
+        if sign_vectors(task.samples, responses.rank) <= MOST_SIGNS:
+            with contextlib.suppress(ValueError):  # inputs in special positions have too many sign vectors
+                listed = ConeOracle(entry, task.activation)
 
-    def bounded(v: np.ndarray, tolerance: float) -> Maximum:
+    def bounded(v: np.ndarray, tolerance: float, last: bool) -> Maximum:
         value, direction = search(responses, v)
         if name == "local":
             return Maximum(value, np.inf, direction)
-        if value > 1 + 0.01 * tolerance:  # not the last round, so that a bound is not needed yet
+        if value > 1 + 0.01 * tolerance and not last:
             return Maximum(value, np.inf, direction)
+        if listed is not None:
+            return listed.maximise(np.zeros((task.samples, task.samples)), v.T @ v)
         if name == "caps":
             upper, _ = branch_and_bound(responses, v, max(value, 1.0), tolerance=0.1 * tolerance)
         else:
