@@ -195,3 +195,13 @@ def test_sixty_parameters_have_a_graph_with_the_saddle_between_copies_and_averag
     assert {"perturbed-6-copy", "5-copy-1-average"} <= {p.label for p in graph.minima}
     joined = [{graph.points[e].label for e in c.ends if e is not None} for c in graph.connections if c.certified]
     assert {"perturbed-6-copy", "5-copy-1-average"} in joined
+
+
+def test_a_dead_neuron_in_one_dimension_is_one_family_and_the_origin_has_one_copy():
+    """ReLU with w < 0 is off: every curvature vanishes there, and what is left is rounding."""
+    dead = us.explore(us.Population(us.Teacher.orthonormal(1, activation="relu"), width=1), starts=32)
+    assert [(p.label, p.kind, p.family > 0) for p in dead.points] == [
+        ("1-copy", "minimum", False), ("1-dead", "minimum", True),
+    ]  # fmt: skip
+    smooth = us.explore(us.Population(us.Teacher.orthonormal(1), width=1), starts=32)
+    assert [(p.label, p.index, p.orbit) for p in smooth.points] == [("1-copy", 0, 2), ("1-dead", 1, 1)]

@@ -8,7 +8,7 @@ import pytest
 
 import understudy as us
 from understudy.papers.landscape.basins import half_point
-from understudy.papers.landscape.relu_splits import _wider
+from understudy.papers.landscape.relu_case import _wider
 from understudy.papers.landscape.repeats import signature
 from understudy.papers.landscape.sphere_case import _end
 

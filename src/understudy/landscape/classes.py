@@ -31,6 +31,13 @@ _ZERO = 1e-8
 """Eigenvalues below this share of the largest may be zero. Searches are polished until those of a degenerate point are
 (see `search`), and regular minima of four softplus neurons have 3e-7 of the largest."""
 
+_FLOOR = 1e-4
+"""Curvatures are compared with the largest one, or with this share of the target's scale if that is larger: where all
+of them vanish (a dead ReLU neuron in one dimension), the largest is a rounding error."""
+
+_LEAST = 1e-9
+"""Weights below this share of their natural size count as zero for orbits: at the origin every weight is rounding."""
+
 _ROUGHLY = 1e-3
 """How exactly a degenerate point is known, relative to its size: Newton's method slows down there."""
 
@@ -86,6 +93,7 @@ class Catalogue:
 
     def __init__(self, task: Task):
         self.task = task
+        self.floor = _FLOOR * task.target_scale
         self.classes: list[Class] = []
 
     def add(self, point: np.ndarray) -> Class | None:
@@ -93,16 +101,16 @@ class Catalogue:
         vector = np.asarray(_balanced(self.task, jnp.asarray(point)))
         values, loss = spectrum(self.task, vector)
         symmetric = symmetric_dimension(self.task, vector)
-        flat = _zeros(values) > symmetric
+        flat = self._zeros(values) > symmetric
         alike = [c for c in self.classes if self._alike(c, loss, values, flat)]
-        minimum, certificate = flat and _index(values) == 0, None
+        minimum, certificate = flat and self._index(values) == 0, None
         if minimum and not any(c.minimum for c in alike):
             certificate = certify(self.task, vector)
             minimum = certificate.kind == "minimum"
         home = next((c for c in alike if not flat or c.minimum == minimum), None)
-        if home is not None and not (flat and _rank(values, minimum) < _rank(home.eigenvalues, minimum)):
+        if home is not None and not (flat and self._rank(values, minimum) < self._rank(home.eigenvalues, minimum)):
             if flat:
-                home.indices |= {_index(values)}
+                home.indices |= {self._index(values)}
                 self._keep_piece(home, vector, values, certificate)
             return home
         certificate = certify(self.task, vector) if certificate is None else certificate
@@ -123,9 +131,9 @@ class Catalogue:
 
     def _keep_piece(self, home: Class, vector: np.ndarray, values: np.ndarray, known: Certificate | None) -> None:
         """Keep a saddle of index 1 that is not like those of the class that are known."""
-        if _index(values) != 1 or len(home.pieces) >= PIECES:
+        if self._index(values) != 1 or len(home.pieces) >= PIECES:
             return
-        size = np.abs(values).max(initial=1e-300)
+        size = self._size(values)
         if any(np.abs(other - values).max() <= _APART * size for other, _ in home.pieces):
             return
         certificate = certify(self.task, vector) if known is None else known
@@ -138,8 +146,21 @@ class Catalogue:
             return False
         if flat:
             return True
-        size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        return bool(np.abs(known.eigenvalues - values).max(initial=0.0) <= _SPECTRUM * size)
+        return bool(np.abs(known.eigenvalues - values).max(initial=0.0) <= _SPECTRUM * self._size(values))
+
+    def _size(self, values: np.ndarray) -> float:
+        return float(np.abs(values).max(initial=max(self.floor, 1e-300)))
+
+    def _zeros(self, values: np.ndarray) -> int:
+        return int(np.sum(np.abs(values) <= _ZERO * self._size(values)))
+
+    def _index(self, values: np.ndarray) -> int:
+        return int(np.sum(values < -_ZERO * self._size(values)))
+
+    def _rank(self, values: np.ndarray, minimum: bool) -> tuple[int, int]:
+        """Of a family, the point with the least rank represents it; among its saddles those of index 0 come last."""
+        index = self._index(values)
+        return (index if index or minimum else len(values) + 1), self._zeros(values)
 
     def points(self) -> list[CriticalPoint]:
         """The classes in the order of their losses."""
@@ -159,7 +180,7 @@ def _point(number: int, task: Task, known: Class, symmetries: Symmetries | None)
         kind=c.kind,
         label=known.label,
         parameters=task.unflatten(jnp.asarray(known.vector)),
-        orbit=None if symmetries is None else symmetries.orbit(known.vector, **tolerance),
+        orbit=None if symmetries is None else symmetries.orbit(_without_rounding(task, known.vector), **tolerance),
         family=known.family,
         degenerate=degenerate,
         indices=tuple(sorted(known.indices)),
@@ -169,18 +190,9 @@ def _point(number: int, task: Task, known: Class, symmetries: Symmetries | None)
     )
 
 
-def _zeros(values: np.ndarray) -> int:
-    return int(np.sum(np.abs(values) <= _ZERO * np.abs(values).max(initial=1e-300)))
-
-
-def _index(values: np.ndarray) -> int:
-    return int(np.sum(values < -_ZERO * np.abs(values).max(initial=1e-300)))
-
-
-def _rank(values: np.ndarray, minimum: bool) -> tuple[int, int]:
-    """Of a family, the point with the least rank represents it; among its saddles those of index 0 come last."""
-    index = _index(values)
-    return (index if index or minimum else len(values) + 1), _zeros(values)
+def _without_rounding(task: Task, vector: np.ndarray) -> np.ndarray:
+    lengths = task.natural_lengths(vector)
+    return vector if lengths is None else np.where(np.abs(vector) <= _LEAST * lengths, 0.0, vector)
 
 
 def spectrum(task: Task, vector: Any) -> tuple[np.ndarray, float]:
@@ -225,7 +237,7 @@ def family_dimension(task: Task, vector: Any, symmetric: int) -> int:
     start = jnp.asarray(vector)
     prepared = task.prepared(start)
     values, modes, loss = (np.asarray(x) for x in _spectrum(prepared, start))
-    zero = np.abs(values) <= _ZERO * np.abs(values).max(initial=1e-300)
+    zero = np.abs(values) <= _ZERO * np.abs(values).max(initial=max(_FLOOR * task.target_scale, 1e-300))
     step = _ALONG * max(float(np.linalg.norm(vector)), 0.1)
     gone, norms, losses = (np.asarray(x) for x in _continue(prepared, start, jnp.asarray(modes.T), step))
     scale = max(task.target_scale, 1e-300)

@@ -31,7 +31,8 @@ def case_cell(cell: dict[str, Any]) -> Any:
 
     keep_compiled_programs()
     sigma, n, k = cell["activation"], cell["n"], cell["k"]
-    task = us.Population(us.Teacher.orthonormal(k, activation=sigma), n)
+    # On a line a ReLU student is off on a whole half of it, so that one teacher has two dimensions too.
+    task = us.Population(us.Teacher.orthonormal(k, dim=max(k, 2), activation=sigma), n)
     first, second = (us.explore(task, starts=cell["starts"], seed=seed) for seed in cell["seeds"])
     ways = {p.number: [joins(c) for c in first.connections if c.saddle == p.number] for p in first.points}
     return as_dataset(
