@@ -14,7 +14,8 @@ CONE = float(np.sqrt(0.5))
 def case_cell(cell: dict[str, Any]) -> Any:
     """One size and degree: the minima by exploration, shares from uniform starts, and starts in cones.
 
-    Explorations grow until the Morse count comes out, or all `starts` are used up.
+    Explorations grow until the Morse count comes out, or, where there is none, until they have every minimum at which
+    runs end; or until all `starts` are used up.
     """
     import understudy as us
     from understudy.compilation import keep_compiled_programs
@@ -23,13 +24,14 @@ def case_cell(cell: dict[str, Any]) -> Any:
     keep_compiled_programs()
     k, seeds = cell["k"], cell["seeds"]
     task = us.Sphere(np.eye(k), width=k, activation=f"hermite:{cell['degree']}")
+    runs = us.fit(task, seeds=seeds)
+    ended = np.array([run.loss for run in runs if run.certificate.kind == "minimum"])
     for starts in cell["starts"]:
         graph = us.explore(task, starts=starts, symmetric=starts, descents=False)
-        if graph.completeness.balanced is not False:
+        known = np.array([p.loss for p in graph.minima])
+        unknown = int(np.sum(np.abs(known[:, None] - ended).min(axis=0) > 1e-8))
+        if graph.completeness.balanced or (graph.completeness.balanced is None and not unknown):
             break
-    known = np.array([p.loss for p in graph.minima])
-    runs = us.fit(task, seeds=seeds)
-    ended = [run for run in runs if run.certificate.kind == "minimum"]
     labels = Counter(_end(run) for run in runs)
     copies = labels.pop("copies", 0)
     within = us.fit(task, seeds=seeds, init=uniform_in_cones(task, seeds, CONE))
@@ -42,7 +44,7 @@ def case_cell(cell: dict[str, Any]) -> Any:
             f"{graph.completeness.once} of them found once",
             "balanced": graph.completeness.balanced,
             "morse": _morse(graph.completeness),
-            "unknown": sum(bool(np.min(np.abs(known - run.loss)) > 1e-8) for run in ended),
+            "unknown": unknown,
             "copies": copies / len(runs),
             "traps": {name: count / len(runs) for name, count in sorted(labels.items())},
             "trapped": sum(run.loss >= 1e-9 for run in within),
