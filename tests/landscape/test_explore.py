@@ -197,11 +197,21 @@ def test_sixty_parameters_have_a_graph_with_the_saddle_between_copies_and_averag
     assert {"perturbed-6-copy", "5-copy-1-average"} in joined
 
 
-def test_a_dead_neuron_in_one_dimension_is_one_family_and_the_origin_has_one_copy():
-    """ReLU with w < 0 is off: every curvature vanishes there, and what is left is rounding."""
-    dead = us.explore(us.Population(us.Teacher.orthonormal(1, activation="relu"), width=1), starts=32)
-    assert [(p.label, p.kind, p.family > 0) for p in dead.points] == [
-        ("1-copy", "minimum", False), ("1-dead", "minimum", True),
+def test_a_neuron_that_is_off_is_one_class_and_the_origin_has_one_copy():
+    """One teacher on a line: a ReLU student on the other half with a = 0 is a minimum at every length of w."""
+    task = us.Population(us.Teacher.orthonormal(1, activation="relu"), width=1)
+    off = us.explore(task, starts=32)
+    assert [(p.label, p.kind, p.loss) for p in off.points] == [
+        ("1-copy", "minimum", pytest.approx(0.0, abs=1e-14)), ("1-dead", "minimum", pytest.approx(0.5, abs=1e-14)),
     ]  # fmt: skip
     smooth = us.explore(us.Population(us.Teacher.orthonormal(1), width=1), starts=32)
     assert [(p.label, p.index, p.orbit) for p in smooth.points] == [("1-copy", 0, 2), ("1-dead", 1, 1)]
+
+
+def test_neurons_that_are_off_have_the_length_of_teachers():
+    task = us.Population(us.Teacher.orthonormal(2, activation="relu"), width=2)
+    vector = task.flatten(us.TwoLayer([[3.0, 4.0], [2.0, 0.0]], [1e-16, 0.5]))
+    network = task.unflatten(task.balanced(vector))
+    np.testing.assert_allclose(np.linalg.norm(network.incoming, axis=1), [1.0, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(network.outgoing, [5e-16, 1.0], rtol=1e-12)
+    assert float(task.loss(network)) == pytest.approx(float(task.loss(task.unflatten(vector))), abs=1e-15)

@@ -321,7 +321,10 @@ class Population(Task):
         return symmetric.symmetries(self, self._neurons_at(np.zeros(self.size)))
 
     def balanced(self, vector: Float[Array, " P"]) -> Float[Array, " P"]:
-        """For homogeneous activations: incoming and outgoing weights of each neuron have the same norm."""
+        """For homogeneous activations: incoming and outgoing weights of each neuron have the same norm.
+
+        Neurons that are off get incoming vectors as long as the teachers'.
+        """
         return symmetric.balanced(self, vector)
 
     def euler_characteristic(self) -> tuple[int | None, str]:

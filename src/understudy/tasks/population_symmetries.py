@@ -58,6 +58,10 @@ def symmetries(task: "Population", neurons: Neurons) -> Symmetries:
     return replace(found, dim=task.dim, turns=turns, beyond=beyond)
 
 
+_OFF = 1e-12
+"""A neuron whose part of the function is this small a share of the strongest teacher's is off, up to rounding."""
+
+
 def balanced(task: "Population", vector: Float[Array, " P"]) -> Float[Array, " P"]:
     """See `Population.balanced`."""
     degree = task.activation.homogeneity
@@ -66,8 +70,12 @@ def balanced(task: "Population", vector: Float[Array, " P"]) -> Float[Array, " P
     w, a = weights(task, vector)
     flat = a.reshape(task.width, -1)
     norms, lengths = jnp.linalg.norm(w, axis=1), jnp.linalg.norm(flat, axis=1)
-    alive = (norms > 0) & (lengths > 0)
+    # A neuron that is off keeps the loss at any length of its incoming vector: it gets that of the teachers.
+    longest = jnp.max(jnp.linalg.norm(task.teacher.incoming, axis=1))
+    strongest = jnp.max(jnp.abs(task.teacher.outgoing)) * longest**degree
+    off = (norms > 0) & (lengths * norms**degree <= _OFF * strongest)
+    alive = (norms > 0) & (lengths > 0) & ~off
     ratio = jnp.where(alive, jnp.where(alive, lengths, 1.0) / jnp.where(alive, norms, 1.0), 1.0)
-    factor = ratio ** (1 / (1 + degree))
+    factor = jnp.where(off, longest / jnp.where(off, norms, 1.0), ratio ** (1 / (1 + degree)))
     rows = jnp.concatenate([w * factor[:, None], flat / factor[:, None] ** degree], axis=1)
     return rows.reshape(-1)
