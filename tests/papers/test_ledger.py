@@ -99,6 +99,7 @@ def test_listing_stored_claims_imports_neither_jax_nor_the_paper(toy, tmp_path):
         import sys, types
         understudy = types.ModuleType("understudy")
         understudy.__path__ = [{str(package)!r}]
+        understudy.__version__ = "0"
         sys.modules["understudy"] = understudy
         from understudy.papers.registry import PAPERS, Paper
         PAPERS.clear()
