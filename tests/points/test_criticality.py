@@ -6,7 +6,9 @@ import pytest
 
 import understudy as us
 from toys import Toy
+from understudy.points.criticality import _is_critical
 from understudy.points.plateaus import nearest_critical
+from understudy.points.surroundings import Surroundings
 
 PLATEAUS = {
     "exp(-x)": (lambda x: jnp.exp(-x), (25.0, 40.0, 200.0)),
@@ -32,6 +34,22 @@ def test_newton_finds_the_degenerate_point_and_says_how_far_it_is(power, place):
     found = us.certify(Toy(lambda x: x[0] ** power, 1), jnp.asarray([place]))
     assert found.kind == "minimum"
     assert found.distance == pytest.approx(place, rel=0.1)
+
+
+def test_a_gradient_of_rounding_is_told_from_a_small_one():
+    """Newton's steps do not shrink where they are rounding, and along exp(-x²), where every gradient is tiny."""
+
+    def at(function, *place):
+        return _is_critical(Surroundings(Toy(function, len(place)), np.array(place)))
+
+    def bowl(x):
+        return (jnp.exp(x[0]) - 3) ** 2 + 1e-8 * jnp.sin(x[1]) ** 2
+
+    assert at(bowl, np.log(3.0), 0.0)
+    assert not at(bowl, np.log(3.0) + 1e-13, 0.0)
+    assert not at(bowl, np.log(3.0), 1e-13)
+    for place in (5.0, 25.0):
+        assert not at(lambda x: jnp.exp(-(x[0] ** 2)), place)
 
 
 @pytest.mark.parametrize("steps", [3, 4])

@@ -122,9 +122,15 @@ def approach(around: Surroundings) -> Approach:
     recent = lengths[-_NEWTON_STEPS // 2 :]
     if len(recent) > 2:  # a longer step may have begun the count anew
         factor = (recent[-1] / recent[0]) ** (1 / (len(recent) - 1))
-        if factor > _SLOWEST:
+        if factor > _SLOWEST and not _is_critical(Surroundings(around.task, around.place(offset))):
             return Approach(None, f"Newton's steps do not shrink (by a factor {factor:.3f} each)")
     return Approach(offset)
+
+
+def _is_critical(around: Surroundings) -> bool:
+    """Whether the gradient here is rounding in every direction, so that Newton's steps are, too, and do not shrink."""
+    vectors = np.linalg.eigh(around.hessian)[1] if around.finite else None
+    return vectors is not None and bool(np.all(np.abs(vectors.T @ around.gradient) <= around.along(vectors)))
 
 
 def _further(
