@@ -144,8 +144,8 @@ def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
 
 
 def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor], groups: Mapping[_ConvNd, int]) -> None:
-    for module, count in groups.items():  # a depthwise convolution of one channel does not know that it is one
-        module.groups = count
+    for layer, count in groups.items():  # a depthwise convolution of one channel does not know that it is one
+        layer.groups = count
     for name, tensor in tensors.items():
         path, _, leaf = name.rpartition(".")
         module = model.get_submodule(path)
