@@ -47,7 +47,7 @@ def linearised(task: "Population", vector: Array) -> tuple[Array, Callable[[Arra
         moved = 2 * jnp.sum(t.w * dw, axis=1)
         turned = 2 * own * moved
         incoming = radius[:, None] * dw
-        outgoing = 0.0
+        outgoing = jnp.zeros_like(da)
         for place, (p, f) in enumerate(zip(t.partners, fixed, strict=True)):
             students = place == 0
             change = _changed(p, dw, n, students)
