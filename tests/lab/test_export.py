@@ -13,7 +13,7 @@ ORTHONORMAL = {"kind": "orthonormal", "count": 2, "dim": 2}
 VECTORS = {"kind": "vectors", "incoming": [[1.0, 0.2], [-0.3, 0.9]], "outgoing": [1.0, -2.0]}
 QUESTIONS = {
     "sphere, pushed": {
-        "activation": "hermite:4",
+        "activation": "hermite:6",
         "sphere": True,
         "students": 2,
         "teacher": ORTHONORMAL,
