@@ -1,4 +1,4 @@
-"""`python -m benchmarks.latency`: milliseconds of a batch for every network of the compression benchmark and each width.
+"""`python -m benchmarks.latency`: milliseconds of a batch, for every network and width of the compression benchmark.
 
 All rows at one width have the same architecture, so one new network stands for them. Measure on an idle machine: the
 long benchmark itself measures no latency, because it may share the machine with other work.

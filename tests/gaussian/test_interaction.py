@@ -37,9 +37,9 @@ CLOSED = [pair for pair in CASES if has_closed_form(*map(activations.get, pair))
 def test_references(first, second):
     """Every entry at every point.
 
-    Closed forms: 1e-13 relative. Polynomials and gelu are sums with cancelling terms, whose rounding is relative to the sum of
-    absolute values, `size`. Quadrature: never further off than it says, and relative to `size` within 1e-12 up to norm
-    10, 1e-8 up to 30 (where a value is a small difference of large summands, no rule in float64 can do better).
+    Closed forms: 1e-13 relative. Polynomials and gelu are sums with cancelling terms, whose rounding is relative to the
+    sum of absolute values, `size`. Quadrature: never further off than it says, and relative to `size` within 1e-12 up
+    to norm 10, 1e-8 up to 30 (where a value is a small difference of large summands, no rule in float64 can do better).
     """
     pair = (first, second)
     points = CASES[pair]

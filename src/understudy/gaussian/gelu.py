@@ -14,8 +14,8 @@ under y, H_0 = t w^-½, H_2 = (2 + t) w^-3/2, H_4 = (7s - 3s² - 4) w^-½ (each 
 E[h''h] = ((2 - v) H_0 - c² H_2)/√(2πa), E[h'''h'] = ((3v - 4) c H_2 + c³ H_4)/√(2πa),
 E[h''''h] = ((7v - 3v² - 4) H_0 + (7 - 6v) c² H_2 - c⁴ H_4)/√(2πa).
 
-**Reference**: Tsuchida, Pearce, van der Heide, Roosta, Gallagher 2021, "Avoiding kernel fixed points: computing with ELU
-and GELU infinite networks", for E[h h].
+**Reference**: Tsuchida, Pearce, van der Heide, Roosta, Gallagher 2021, "Avoiding kernel fixed points: computing with
+ELU and GELU infinite networks", for E[h h].
 """
 
 import math

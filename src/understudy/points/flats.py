@@ -102,7 +102,7 @@ def _split_line(neurons: Neurons, members: list[int], ratios: np.ndarray) -> Fla
 
 
 def _shared_length(neurons: Neurons, members: list[int], ratios: np.ndarray) -> list[FlatFamily]:
-    """Lengths of parallel students with fixed outgoing weights a_i: Σ_i a_i ratio_i must stay, ratio_i ~ ‖w_i‖^degree."""
+    """Lengths of parallel students with fixed outgoing weights: Σ_i a_i ratio_i must stay, ratio_i ~ ‖w_i‖^degree."""
     outgoing = neurons.outgoing[members].T
     _, singular, basis = np.linalg.svd(outgoing, full_matrices=True)
     shares = basis[int(np.sum(singular > SAME * singular.max())) :]

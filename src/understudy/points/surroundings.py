@@ -227,8 +227,8 @@ def power_of_two(size: float) -> float:
 def natural_lengths(task: Task, vector: np.ndarray) -> np.ndarray:
     """One length for each parameter: from the task if it knows one, otherwise the size of the parameter's array.
 
-    An array smaller than √eps times the task's unit (see `Task.units`) counts as zero. At critical points such arrays are
-    what Newton's method leaves of zeros, and in units of their size every curvature would vanish.
+    An array smaller than √eps times the task's unit (see `Task.units`) counts as zero. At critical points such arrays
+    are what Newton's method leaves of zeros, and in units of their size every curvature would vanish.
     """
     known = task.natural_lengths(vector)
     if known is not None:

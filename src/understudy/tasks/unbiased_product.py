@@ -1,10 +1,10 @@
 """Gradient and exact Hessian products of a two-layer student without biases, from the second partials of its pairs.
 
 For a direction (δw, δa) the entries of the covariance change by δq11_i = 2 w_i·δw_i and δq12_ij = δw_i·u_j + w_i·δu_j,
-with partners u_j: students, which move, and teachers, which do not. The gradient of `unbiased` is linear in the partials
-of G, and these change by second partials times δq (see `pairs`). Everything that does not depend on the direction is
-computed once. Differentiating the gradient automatically gives the same numbers; its products take 1.4 times as long at
-(k, n) = (16, 8) and four times as long at (64, 32), because they read six times as many arrays.
+with partners u_j: students, which move, and teachers, which do not. The gradient of `unbiased` is linear in the
+partials of G, and these change by second partials times δq (see `pairs`). Everything that does not depend on the
+direction is computed once. Differentiating the gradient automatically gives the same numbers; its products take 1.4
+times as long at (k, n) = (16, 8) and four times as long at (64, 32), because they read six times as many arrays.
 """
 
 from collections.abc import Callable
@@ -93,6 +93,6 @@ def _fixed(p: Partners) -> _Fixed:
 
 
 def _changed(p: Partners, dw: Array, n: int, students: bool) -> Array:
-    """δq12 of every student with every partner of a group; `students`: whether its first n partners are the students."""
+    """δq12 of every student and every partner of a group; `students`: whether its first n partners are the students."""
     change = dw @ p.vectors.T
     return change.at[:, :n].add(change[:, :n].T) if students else change

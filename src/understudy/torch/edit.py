@@ -92,9 +92,9 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
     """Remove a neuron of every space on trial; freeze those where the outputs are not those of a silenced neuron.
 
     Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same
-    outputs. If not, the model's own code depends on the width in a way that the trace has not understood. If some layers
-    were not reached, the narrower model must also run in training mode, which may use them. `model` is changed and
-    restored.
+    outputs. If not, the model's own code depends on the width in a way that the trace has not understood. If some
+    layers were not reached, the narrower model must also run in training mode, which may use them. `model` is changed
+    and restored.
     """
     tensors = {slot.name: get_tensor(model, slot.name) for slot in graph.slots}
     groups = {module: module.groups for module in model.modules() if isinstance(module, _ConvNd)}

@@ -167,7 +167,7 @@ class Recorder(TorchFunctionMode):
         return self.names.get(id(tensor)) if isinstance(tensor, torch.Tensor) else None
 
     def per_neuron(self, tensor: torch.Tensor, axis: int, layout: Layout) -> bool:
-        """Carry along a stored vector with one number per neuron on that axis (from the end); False if it is not one."""
+        """Carry along a stored vector with one number per neuron on that axis (from the end); False if it is none."""
         name, axis = self.parameter(tensor), tensor.ndim + axis
         fits = axis >= 0 and tensor.shape[axis] == tensor.numel() == self.length(layout)
         if name is None or not fits or any(slot.name == name for slot in self.slots):

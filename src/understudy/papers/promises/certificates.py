@@ -176,8 +176,8 @@ CLAIM = Claim(
         "others remain, descent from 24 starts in balls of radius 0.1 to 0.0003. Where a minimum could be narrower "
         "than these balls or falls are below rounding, the reference does not tell."
     ),
-    tolerance="no wrong verdict; 99 of 100 points without an eigenvalue in the gap decided by the certificate; nine of ten "
-    "points of each kind decided by it, and nine of ten by the reference",
+    tolerance="no wrong verdict; 99 of 100 points without an eigenvalue in the gap decided by the certificate; nine of "
+    "ten points of each kind decided by it, and nine of ten by the reference",
     tolerance_reason=(
         "Verdicts are compared exactly, and so are inertias where no eigenvalue is in the gap: there it may be "
         "rounding, the distance to the critical point, or itself."

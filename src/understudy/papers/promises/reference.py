@@ -29,8 +29,9 @@ large."""
 ASIDE = (3 - 5**0.5) / 2
 """How large a negative eigenvalue in the gap is beside the largest positive one there where a minimum ends.
 
-Next to the minima of a x², a > 0 small, the loss has the Hessian [[0, 2x], [2x, 2a]] in (a, x). Its eigenvalues have the
-ratio -(√(1 + 4t²) - 1)/(√(1 + 4t²) + 1), t = x/a, and at t = 1 the point is as far from them as they are from a = 0.
+Next to the minima of a x², a > 0 small, the loss has the Hessian [[0, 2x], [2x, 2a]] in (a, x). Its eigenvalues have
+the ratio -(√(1 + 4t²) - 1)/(√(1 + 4t²) + 1), t = x/a, and at t = 1 the point is as far from them as they are from
+a = 0.
 """
 
 RADII = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
