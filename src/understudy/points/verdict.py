@@ -68,11 +68,6 @@ class Certificate:
     rounding: Rounding | None = None
     directions: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
-    @property
-    def excess(self) -> float:
-        """½ gᵀH⁺g: how far the loss lies above that of the minimum nearby. It resolves far less than the loss itself."""
-        return self.newton_decrement**2 / 2
-
 
 def bare(
     kind: Kind, loss: float, norm: float, words: tuple[str, ...], method: Literal["dense", "matrix-free"] = "dense"
