@@ -1,7 +1,7 @@
 """Install a built package into an empty environment and use it there: `python -m scripts.smoke dist`.
 
-The core alone must fit and list the claims, and name the extra where one is missing; with the extra `lab` the lab must
-answer. The environment is made in a temporary directory and knows nothing of the checkout.
+Source archive and wheel must fit. The core of the wheel must list the claims, and name the extra where one is missing;
+with the extra `lab` the lab must answer. The environment is made in a temporary directory and knows nothing of the checkout.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ def the(files: list[Path]) -> Path:
     return files[0]
 
 
+def fits(command: Path, cwd: str) -> None:
+    """Fit two students to three teachers: both seeds must end in a minimum."""
+    fitted = json.loads(run(command, "fit", "--teacher", "3", "--student", "2", "--seeds", "2", "--json", cwd=cwd))
+    kinds = {one["kind"] for one in fitted["runs"]}
+    if kinds != {"minimum"}:
+        sys.exit(f"Every seed of (3, 2) ends in a minimum; found {kinds}.")
+
+
 def lab_answers(command: Path, cwd: str) -> None:
     """Start the lab, read its page, and end it."""
     with subprocess.Popen(
@@ -47,19 +55,17 @@ def lab_answers(command: Path, cwd: str) -> None:
 def main(directory: str) -> None:
     """Try the wheel and the source archive in `directory`."""
     wheel = the(sorted(Path(directory).resolve().glob("*.whl")))
-    the(sorted(Path(directory).glob("*.tar.gz")))
+    source = the(sorted(Path(directory).resolve().glob("*.tar.gz")))
     with tempfile.TemporaryDirectory() as place:
         venv.create(place, with_pip=True)
         binaries = Path(place) / "bin"
         install = (binaries / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        run(*install, wheel, cwd=place)
         command = binaries / "understudy"
-        fitted = json.loads(
-            run(command, "fit", "--teacher", "3", "--student", "2", "--seeds", "2", "--json", cwd=place)
-        )
-        kinds = {one["kind"] for one in fitted["runs"]}
-        if kinds != {"minimum"}:
-            sys.exit(f"Every seed of (3, 2) ends in a minimum; found {kinds}.")
+        run(*install, source, cwd=place)
+        fits(command, place)
+        run(binaries / "python", "-m", "pip", "uninstall", "--yes", "--quiet", "understudy", cwd=place)
+        run(*install, wheel, cwd=place)
+        fits(command, place)
         if "copy-average" not in run(command, "claims", cwd=place):
             sys.exit("`understudy claims` does not list copy-average.")
         missing = run(command, "fit", "--out", "results", code=2, cwd=place)
@@ -67,7 +73,7 @@ def main(directory: str) -> None:
             sys.exit(f"A missing extra is not named: {missing}")
         run(*install, f"{wheel}[lab]", cwd=place)
         lab_answers(command, place)
-    print(f"{wheel.name}: fit, claims and lab work in an empty environment.")
+    print(f"{source.name} fits, and {wheel.name} fits, lists claims and opens the lab, in an empty environment.")
 
 
 if __name__ == "__main__":
