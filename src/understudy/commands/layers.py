@@ -14,6 +14,7 @@ from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, TwoLayer
+    from understudy.regularised.streamed import Chunks
     from understudy.tasks.regularised import Regularised
 
 
@@ -61,20 +62,20 @@ def layers(
         inputs, targets = (stored.inputs, stored.targets) if data is None else read_data(data)
         if inputs is None or targets is None:
             raise ValueError(f"{data or network} has no arrays inputs (N, d) and targets. Give --data FILE.npz.")
-        task, parameters = make_problem(
+        chunks, parameters = make_chunks(
             stored.network, inputs, targets, penalty, bias, activation or stored.activation or "relu", cost
         )
         if not 0 <= tolerance < 2:
             raise ValueError(f"--tolerance is at least 0 and below 2; received {tolerance}.")
-        if bound and task.depth != 2:
-            raise ValueError(f"--bound is for networks with one hidden layer; this one has {task.depth - 1}.")
+        if bound and len(parameters) != 2:
+            raise ValueError(f"--bound is for networks with one hidden layer; this one has {len(parameters) - 1}.")
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
     with Console(stderr=True, quiet=json_).status("forces, covariances and rays …"):
-        rows, summary, arrays = examine(task, parameters, tolerance)
+        rows, summary, arrays = examine(chunks, parameters, tolerance)
     if bound:
         with Console(stderr=True, quiet=json_).status("the best network of any width …"):
-            summary["any_width"] = best_of_any_width(task, summary["loss"])
+            summary["any_width"] = best_of_any_width(chunks.take(slice(None)), summary["loss"])
     paths: list[str] = []
     problem = None
     if out is not None:
@@ -103,11 +104,19 @@ def _write(place: Path, rows: list[dict[str, Any]], arrays: dict[str, Any]) -> l
 def make_problem(
     network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
 ) -> tuple[Regularised, Any]:
-    """The regularised problem and the network as a point of it. Biases are β times a column; β is 0 without biases."""
+    """The regularised problem on all inputs, and the network as a point of it."""
+    chunks, parameters = make_chunks(network, inputs, targets, penalty, bias, activation, cost)
+    return chunks.take(slice(None)), parameters
+
+
+def make_chunks(
+    network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
+) -> tuple[Chunks, tuple[Any, ...]]:
+    """The regularised problem in chunks, and the weights. Biases are β times a column; β is 0 without biases."""
     import numpy as np
 
+    from understudy.regularised.streamed import Chunks
     from understudy.surgery.parts import check_inputs, unpack
-    from understudy.tasks.regularised import Regularised
 
     weights, biases = unpack(network)
     x = check_inputs(inputs, weights[0].shape[1])
@@ -119,9 +128,11 @@ def make_problem(
         weights = [np.concatenate([w, b[:, None] / bias], axis=1) for w, b in zip(weights, biases, strict=True)]
     hidden = [len(w) for w in weights[:-1]]
     targets = check_targets(targets, len(weights[-1]), cost)
-    task = Regularised(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
-    task.flatten(tuple(weights))  # raises if the targets do not fit the outputs
-    return task, tuple(weights)
+    if not np.all(np.isfinite(targets)):
+        raise ValueError("Targets must be finite; received NaN or infinite entries.")
+    chunks = Chunks(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
+    chunks.take(slice(0, 1)).flatten(tuple(weights))  # raises if options are wrong or the targets do not fit
+    return chunks, tuple(weights)
 
 
 def check_targets(targets: Any, outputs: int, cost: str) -> Any:
@@ -154,60 +165,63 @@ def check_targets(targets: Any, outputs: int, cost: str) -> Any:
 
 
 def examine(
-    task: Regularised, parameters: Any, tolerance: float
+    chunks: Chunks, parameters: tuple[Any, ...], tolerance: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
-    """One row per hidden layer, a summary, and the arrays behind them."""
+    """One row per hidden layer, a summary, and the arrays behind them for the first SHOWN inputs."""
     import numpy as np
 
     from understudy.activations import activate
-    from understudy.regularised import balancing_gates, forces, representation_loss, to_representations
+    from understudy.regularised.representation import activations_before, to_representations
+    from understudy.regularised.streamed import sum_over
     from understudy.surgery import aligned_groups
 
-    gates = balancing_gates(task, parameters)
-    found = forces(task, parameters, gates=gates)
-    represented = to_representations(task, parameters)
-    rows, arrays = [], {"output": represented[-1][:, :SHOWN]}
-    for layer in found:
-        active = activate(task.activation, layer.representation)
-        sizes = np.abs(active).max(axis=1)
-        alive = np.flatnonzero(sizes > 1e-6 * sizes.max())
-        near = aligned_groups(layer.representation[alive], tolerance=tolerance, silent=1e-6)
+    sums = sum_over(chunks, parameters)
+    shown = chunks.take(slice(0, SHOWN))
+    representations = to_representations(shown, parameters)
+    before = activations_before(shown, representations)
+    rows, arrays = [], {"output": representations[-1]}
+    for number, layer in enumerate(sums.layers[:-1], start=1):
+        representation = layer.representation()
+        alive = np.flatnonzero(layer.largest > 1e-6 * layer.largest.max())
+        near = aligned_groups(representation[alive], tolerance=tolerance, silent=1e-6)
         groups = [tuple(int(alive[i]) for i in group) for group in near]
-        dead = len(active) - sum(len(g) for g in groups)
-        attraction, repulsion = (float(np.linalg.norm(f)) for f in (layer.attraction, layer.repulsion))
+        attraction, repulsion = layer.forces(shown.penalty)
+        sizes = [float(np.linalg.norm(f)) for f in (attraction, repulsion, attraction + repulsion)]
+        after = sums.layers[number].factor[:, : len(representation)]  # without the constant row of the biases
         rows.append(
             {
-                "layer": layer.layer,
-                "neurons": int(layer.representation.shape[0]),
-                "rank": _rank(layer.representation),
-                "rank_activated": _rank(active),
+                "layer": number,
+                "neurons": len(representation),
+                "rank": _rank(representation),
+                "rank_activated": _rank(after),
                 "rays": len(groups),
                 "mergeable": sum(len(g) - 1 for g in groups),
-                "dead": dead,
+                "dead": len(representation) - sum(len(g) for g in groups),
                 "groups": [list(g) for g in groups if len(g) > 1],
-                "attraction": attraction,
-                "repulsion": repulsion,
-                "imbalance": layer.residual / max(attraction, repulsion, 1e-300),
+                "attraction": sizes[0],
+                "repulsion": sizes[1],
+                "imbalance": sizes[2] / max(sizes[0], sizes[1], 1e-300),
             }
         )
-        number = layer.layer
-        z, h = layer.representation[:, :SHOWN], active[:, :SHOWN]
-        arrays |= {f"Z{number}": z, f"attraction{number}": layer.attraction[:, :SHOWN]}
+        z = representations[number - 1]
+        h = activate(shown.activation, z)
         arrays |= {
-            f"repulsion{number}": layer.repulsion[:, :SHOWN],
+            f"Z{number}": z,
+            f"attraction{number}": layer.onto_inputs(attraction, before[number - 1]),
+            f"repulsion{number}": layer.onto_inputs(repulsion, before[number - 1]),
             f"K{number}": z.T @ z,
-            f"K_activated{number}": h.T @ h + task.bias**2,
+            f"K_activated{number}": h.T @ h + shown.bias**2,
         }
-    loss = float(task.loss(parameters))
+    slopes = [layer.gradient + 2 * shown.penalty * layer.weights for layer in sums.layers]
     summary = {
-        "samples": task.samples,
-        "widths": list(task.widths),
-        "penalty": task.penalty,
-        "bias": task.bias,
-        "loss": loss,
-        "gradient_norm": _gradient_norm(task, parameters, gates),
-        "kinks": 0 if gates is None else int(np.sum(np.abs(gates) < 1)),
-        "useless_weights": (loss - representation_loss(task, represented)) / task.penalty,
+        "samples": chunks.samples,
+        "widths": list(shown.widths),
+        "penalty": shown.penalty,
+        "bias": shown.bias,
+        "loss": sums.cost + shown.penalty * sum(float(np.sum(layer.weights**2)) for layer in sums.layers),
+        "gradient_norm": float(np.sqrt(sum(np.sum(slope**2) for slope in slopes))),
+        "kinks": 0 if sums.gates is None else int(np.sum(np.abs(sums.gates) < 1)),
+        "useless_weights": sum(float(np.sum((s.weights - s.least_weights()) ** 2)) for s in sums.layers),
     }
     return rows, summary, arrays
 
@@ -241,23 +255,11 @@ def _of_any_width(summary: dict[str, Any]) -> str:
     return words
 
 
-def _gradient_norm(task: Regularised, parameters: Any, gates: Any) -> float:
-    """‖∇L‖; at kinks, with the slopes that make it smallest."""
-    import jax.numpy as jnp
-    import numpy as np
-
-    from understudy.dynamics.settle import gated_gradient
-
-    vector = task.flatten(parameters)
-    gradient = task.gradient(vector) if gates is None else gated_gradient(task, vector, jnp.asarray(gates))
-    return float(np.linalg.norm(np.asarray(gradient)))
-
-
 def _rank(matrix: Any) -> int:
     """Numerical rank: singular values above 1e-6 of the largest."""
-    from understudy.regularised.representation import singular_values
+    import numpy as np
 
-    values = singular_values(matrix)
+    values = np.linalg.svd(matrix, compute_uv=False)
     return int((values > 1e-6 * max(float(values[0]), 1e-300)).sum())
 
 

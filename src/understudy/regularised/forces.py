@@ -17,6 +17,7 @@ At a kink, z = 0, the slope in σ' is any number between those of both sides. `g
 balance, and `regularised.kinks` finds them for any other network.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,30 +58,30 @@ class LayerForces:
     conditioning: float
 
 
-@eqx.filter_jit
-def _compiled_signals(task: Regularised, vector: Array, gates: Array | None) -> tuple[Array, ...]:
-    """Λ_1 … Λ_L: the derivative of C by every pre-activation."""
-    weights = task.unflatten(vector)
-    layers = task.representations(vector)
-    split = None if gates is None else task.split_hidden(gates)
-    signal = jax.grad(task.output_cost)(layers[-1])
-    found = [signal]
+def signals(
+    task: Regularised,
+    parameters: Any,
+    gates: np.ndarray | None = None,
+    *,
+    layers: Sequence[np.ndarray] | None = None,
+) -> list[np.ndarray]:
+    """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L. If gates are given, they are the slopes of |z|.
+
+    `layers` are the representations Z_ℓ, if they are already known.
+    """
+    layers = to_representations(task, parameters) if layers is None else layers
+    weights = [np.asarray(w) for w in task.unflatten(task.flatten(parameters))]
+    slopes = _slopes(task, layers, gates)
+    found = [np.asarray(_output_signal(task, jnp.asarray(layers[-1])))]
     for layer in range(task.depth - 1, 0, -1):
-        hidden = layers[layer - 1]
-        if split is not None:
-            slope, kink = task.slopes
-            derivative = slope + kink * split[layer - 1]
-        else:
-            derivative = task.activation.derivatives(hidden, 1)[1]
-        signal = (weights[layer][:, : hidden.shape[0]].T @ signal) * derivative
-        found.append(signal)
-    return tuple(reversed(found))
+        width = task.widths[layer]
+        found.append((weights[layer][:, :width].T @ found[-1]) * slopes[layer - 1])
+    return found[::-1]
 
 
-def signals(task: Regularised, parameters: Any, gates: np.ndarray | None = None) -> list[np.ndarray]:
-    """Λ_ℓ = ∂C/∂Z_ℓ (n_ℓ × N) for ℓ = 1 … L. If gates are given, they are the slopes of |z|."""
-    chosen = None if gates is None or not len(gates) else jnp.asarray(gates)
-    return [np.asarray(s) for s in _compiled_signals(task, task.flatten(parameters), chosen)]
+@eqx.filter_jit
+def _output_signal(task: Regularised, output: Array) -> Array:
+    return jax.grad(task.output_cost)(output)
 
 
 def forces(
@@ -94,7 +95,7 @@ def forces(
     layers = to_representations(task, parameters)
     before = activations_before(task, layers)
     weights = [np.asarray(w) for w in to_weights(task, layers)]
-    backward = signals(task, parameters, gates)
+    backward = signals(task, parameters, gates, layers=layers)
     slopes = _slopes(task, layers, gates)
     found = []
     for i in range(task.depth - 1):
@@ -118,7 +119,7 @@ def forces(
     return found
 
 
-def _slopes(task: Regularised, layers: tuple[np.ndarray, ...], gates: np.ndarray | None) -> list[np.ndarray]:
+def _slopes(task: Regularised, layers: Sequence[np.ndarray], gates: np.ndarray | None) -> list[np.ndarray]:
     if gates is not None and len(gates):
         slope, kink = task.slopes
         return [slope + kink * np.asarray(g) for g in task.split_hidden(jnp.asarray(gates))]

@@ -12,6 +12,7 @@ remaining norm is an upper bound of the least one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -25,10 +26,30 @@ KINK = 1e-7
 """A pre-activation counts as zero up to this share of the largest of its neuron."""
 
 
-def balancing_gates(task: Regularised, parameters: Any, *, kink: float = KINK) -> np.ndarray | None:
+def plain_gates(task: Regularised, hidden: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Slopes of |z| away from kinks: sign z, and one slope for all inputs where a neuron is zero on all of them.
+
+    `scale` (n, 1) is the largest |z| of each neuron. The slope of a neuron that is always zero makes σ' = 0 if it can:
+    its gradient is then 2λw. No slopes make it smaller, because w is orthogonal to all that the neuron reads.
+    """
+    slope, half = task.slopes
+    return np.where(scale > 0, np.where(hidden < 0, -1.0, 1.0), np.clip(-slope / half, -1.0, 1.0))
+
+
+def balancing_gates(
+    task: Regularised,
+    parameters: Any,
+    *,
+    kink: float = KINK,
+    scales: Sequence[np.ndarray] | None = None,
+    rest: Sequence[np.ndarray] | None = None,
+) -> np.ndarray | None:
     """Slopes s of |z| for every hidden pre-activation, sign z away from kinks; None if the activation has no kinks.
 
     `forces(…, gates=…)` and `dynamics.settle.gated_gradient` take them in this form.
+
+    If the task has only some of the inputs, `scales` (n_ℓ, 1) has the largest |z| of every hidden neuron over all
+    inputs, and `rest` what the other inputs add to ∂C/∂W_ℓ.
     """
     if not task.kinked:
         return None
@@ -41,15 +62,16 @@ def balancing_gates(task: Regularised, parameters: Any, *, kink: float = KINK) -
     for layer in range(task.depth - 2, -1, -1):
         hidden = layers[layer]
         pull = weights[layer + 1][:, : len(hidden)].T @ signal
-        gate = np.where(hidden < 0, -1.0, 1.0)
-        scale = np.abs(hidden).max(axis=1, keepdims=True)
-        for i, zero in enumerate(np.abs(hidden) <= kink * scale):
-            movable = zero & (half * pull[i] != 0)
+        scale = np.abs(hidden).max(axis=1, keepdims=True) if scales is None else scales[layer]
+        gate = plain_gates(task, hidden, scale)
+        others = 0.0 if rest is None else rest[layer]
+        fixed = 2 * task.penalty * weights[layer] + others
+        for i in np.flatnonzero(scale > 0):
+            movable = (np.abs(hidden[i]) <= kink * scale[i]) & (half * pull[i] != 0)
             if movable.any():
                 rates = half * pull[i, movable] * below[layer][:, movable]
-                fixed = np.where(movable, 0.0, gate[i])
-                rest = below[layer] @ (pull[i] * (slope + half * fixed)) + 2 * task.penalty * weights[layer][i]
-                gate[i, movable] = lsq_linear(rates, -rest, bounds=(-1.0, 1.0), tol=1e-14).x
+                known = below[layer] @ (pull[i] * (slope + half * np.where(movable, 0.0, gate[i]))) + fixed[i]
+                gate[i, movable] = lsq_linear(rates, -known, bounds=(-1.0, 1.0), tol=1e-14).x
         signal = pull * (slope + half * gate)
         gates.append(gate.ravel())
     return np.concatenate(gates[::-1])

@@ -121,11 +121,12 @@ def representation_loss(task: Regularised, layers: Sequence[np.ndarray]) -> floa
     if infeasibility(task, layers) > 1e-7:
         return np.inf
     cost = sum(float(np.sum(np.asarray(w) ** 2)) for w in to_weights(task, layers))
-    return float(_output_cost(task, jnp.asarray(layers[-1]))) + task.penalty * cost
+    return float(output_cost(task, jnp.asarray(layers[-1]))) + task.penalty * cost
 
 
 @eqx.filter_jit
-def _output_cost(task: Regularised, output: Array) -> Array:
+def output_cost(task: Regularised, output: Array) -> Array:
+    """C(Z_L), compiled."""
     return task.output_cost(output)
 
 
