@@ -3,6 +3,8 @@
 A cell is one network (kind, weight decay, seed), one row of the tables (a method) and one width. Cells of the kind
 "latency" have the network as their row. No PyTorch here: the tables and the figure of the documentation are made from
 the CSV alone.
+
+`python -m benchmarks.cells` stores the CSV's cells on this machine, so that the next run measures only what is missing.
 """
 
 from __future__ import annotations
@@ -87,6 +89,18 @@ def gather(kept: Kept) -> list[Record]:
     return records
 
 
+def restore(kept: Kept, records: Iterable[Record]) -> int:
+    """Store the records whose cells this machine does not have; the number of them."""
+    count = 0
+    for record in records:
+        name = name_of(record["kind"], record.get("decay", 0.0), record["seed"], record["row"], record["part"])
+        if not kept.read(name):
+            accuracy = {str(epochs): record[f"after {epochs}"] for epochs in (0, *TUNED) if f"after {epochs}" in record}
+            kept.write(name, {key: record[key] for key in NUMBERS if key in record} | {"accuracy": accuracy})
+            count += 1
+    return count
+
+
 def to_text(records: Iterable[Record]) -> str:
     """The records as CSV, numbers with five digits."""
     file = io.StringIO()
@@ -133,3 +147,7 @@ class Cells:
     def base(self) -> list[float]:
         """Accuracy of the original networks, one per seed."""
         return list({r["seed"]: r["base"] for r in self.records if "base" in r}.values())
+
+
+if __name__ == "__main__":
+    print(f"{restore(Kept('compression', VERSION), from_text(FILE.read_text()))} cells stored.")

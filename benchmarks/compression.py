@@ -32,6 +32,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -47,6 +48,8 @@ from understudy.torch.measure import count_parameters
 BASE_EPOCHS = {"mlp": 6, "penalised": 6, "plain": 8, "residual": 8}
 RATE = 1e-3
 """Learning rate of fine-tuning, constant, for every row and network; on labels, without moved images or decay."""
+SAME = 0.002
+"""Largest difference of accuracies between a stored cell and the same network made again."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,6 @@ def smaller(group: Group, row: str, kept: Kept, networks: Networks) -> nn.Module
         small = pruners(group.kind)[row](model, 1 / group.part, data)
     seconds = time.process_time() - begin
     networks.smaller[name] = small
-    if kept.read(name):
-        return copy.deepcopy(small)
     after = outputs(small, test[0])
     found = {
         "base": float((before.argmax(1) == test[1]).float().mean()),
@@ -140,8 +141,22 @@ def smaller(group: Group, row: str, kept: Kept, networks: Networks) -> nn.Module
         "parameters": count_parameters(small),
         "accuracy": {"0": float((after.argmax(1) == test[1]).float().mean())},
     }
-    kept.write(name, found)
+    if stored := kept.read(name):
+        check_same(name, stored, found)
+    else:
+        kept.write(name, found)
     return copy.deepcopy(small)
+
+
+def check_same(name: str, stored: dict[str, Any], found: dict[str, Any]) -> None:
+    """Refuse to fine-tune another network than the one that the stored cell describes.
+
+    A cell may come from another machine (see `benchmarks.cells`), where rounding differs. Two test images in a thousand
+    are allowed for that.
+    """
+    pairs = {"base": (stored["base"], found["base"]), "pruned": (stored["accuracy"]["0"], found["accuracy"]["0"])}
+    if any(abs(before - now) > SAME for before, now in pairs.values()):
+        raise SystemExit(f"{name}: the stored cell is of another network. Accuracies (stored, now): {pairs}.")
 
 
 def fine_tune(group: Group, small: dict[str, nn.Module], kept: Kept, networks: Networks) -> None:
