@@ -465,3 +465,26 @@ def test_directions_lead_down_in_the_parameters_of_the_task(dim):
     for direction in found.directions:
         assert np.linalg.norm(direction) == pytest.approx(1)
         assert float(task.loss(point + 0.01 * direction)) < found.loss - 1e-8
+
+
+# -- fixed biases ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("activation", "stretch"), [("erf", -1.0), ("abs", -1.0), ("relu", 2.0), ("quadratic", -0.5)])
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+def test_flat_families_keep_the_loss_whatever_fixed_bias_the_students_share(activation, stretch, bias):
+    """With a bias, σ(-w·x + c) and σ(r w·x + c) are other functions than σ(w·x + c), whatever σ is."""
+    task = us.Population(us.Teacher.orthonormal(2, activation=activation), width=2, bias=np.full(2, bias))
+    w = np.array([0.6, 0.3])
+    vector = np.asarray(task.flatten(us.TwoLayer(np.stack([w, stretch * w]), [0.7, 0.4], np.full(2, bias))))
+    families = flat_families(Surroundings(task, vector))
+    assert ("split line" in [f.name for f in families]) == (bias == 0)
+    for tangent in np.concatenate([np.zeros((0, task.size)), *(f.tangents for f in families if f.name != "symmetry")]):
+        assert float(task.loss(vector + 0.3 * tangent)) == pytest.approx(float(task.loss(vector)), rel=1e-12)
+
+
+def test_a_student_without_input_is_not_silent_if_it_has_a_bias():
+    task = us.Population(us.Teacher.orthonormal(2), width=2, bias=[0.5, 0.5])
+    students = us.TwoLayer([[0.6, 0.3], [0.0, 0.0]], [0.7, 0.4], [0.5, 0.5])
+    families = flat_families(Surroundings(task, np.asarray(task.flatten(students))))
+    assert "silent neuron" not in [f.name for f in families]

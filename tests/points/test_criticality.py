@@ -80,3 +80,16 @@ def test_rounding_along_a_valley_is_not_a_slope(seed, apart):
     incoming = plateau + apart * np.random.default_rng(seed).normal(size=(2, 4))
     found = us.certify(task, us.TwoLayer(incoming, [1.0, 1.0]))
     assert (found.kind, found.index) == ("strict saddle", 1)
+
+
+@pytest.mark.parametrize("curvature", [5e-14, -5e-14, 2e-13])
+@pytest.mark.parametrize("place", [1.0, 1.5, 2.0, 2.625])
+def test_a_curvature_made_by_a_weight_that_may_be_zero_is_not_counted(curvature, place):
+    """L = a h(w, u) with h known to rounding: a is known to 1e-11, so that a u²/2 has no curvature to speak of."""
+
+    def loss(x):
+        rounding = jnp.cos(3 * x[1]) ** 2 + jnp.sin(3 * x[1]) ** 2 - 1
+        return x[0] * (2.0**-16 * (x[1] - place) + x[2] ** 2 / 2 + rounding)
+
+    found = us.certify(Toy(loss, 3), jnp.asarray([curvature, place, 0.0]))
+    assert (found.kind, found.index, found.zeros, found.positives) == ("strict saddle", 1, 1, 1)

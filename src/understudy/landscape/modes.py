@@ -66,7 +66,7 @@ def mode_connectivity(
     near = symmetries.closest(b, a)
     line, aligned = straight(task, a, b, images), straight(task, a, near, images)
     wide, begin, end = _wider(task, a, near)
-    signs = {"odd": (-1.0, -1.0), "even": (-1.0, 1.0)}.get(neurons.activation.parity or "", (1.0, 1.0))
+    signs = {"odd": (-1.0, -1.0), "even": (-1.0, 1.0)}.get(neurons.parity or "", (1.0, 1.0))
     corners = _in_order(wide, [_arrays(task, x) for x in (a, near, b)], signs)
     ways = {
         "line": losses_along(task, line),

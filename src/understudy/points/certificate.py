@@ -95,16 +95,16 @@ def _on_kinks(task: Task, vector: np.ndarray, tolerance: float, diverging: str |
         elif kind == "undecided" and (fall := one_sided_descent(around)) is not None:
             kind = "unconverged"
             words.append(f"it falls along a one-sided direction, with slope {fall.slope * around.unit:.1e}")
-    index, zeros = int(np.sum(values < -found.threshold)), int(np.sum(np.abs(values) <= found.threshold))
+    negative, zeros = int(np.sum(values < -found.threshold)), int(np.sum(np.abs(values) <= found.threshold))
     return Certificate(
         kind="diverging" if diverging else kind,
         loss=float(task.loss(vector)),
         gradient_norm=float(np.linalg.norm(found.gradient / lengths)),
         newton_decrement=float("nan"),
         least_eigenvalue=float(np.min(values, initial=np.inf)) if len(values) else float("nan"),
-        index=index,
+        index=negative + len(directions),  # weights of zero neurons were held for the curvatures along the kinks
         zeros=zeros,
-        positives=len(values) - index - zeros,
+        positives=len(values) - negative - zeros,
         threshold=found.threshold,
         explained=min(found.flat, zeros),
         unexplained=max(0, zeros - found.flat),

@@ -43,6 +43,8 @@ def spectrum(around: Surroundings) -> Spectrum:
     method contracts, and its limit has the same signs there (Kantorovich's condition in its affine invariant form, and
     Ostrowski's theorem). Around a degenerate point of order m the eigenvalue changes by 1 - (1 - 1/(m-1))^(m-2) ≥ ½ of
     itself, so the condition fails. The direction then counts as an unsure zero mode.
+
+    Rounding may have either sign along each eigenvector. See `_steps` for the signs that are tried.
     """
     values, vectors = np.linalg.eigh(around.hessian)
     rounding = around.rounding.hessian
@@ -54,23 +56,38 @@ def spectrum(around: Surroundings) -> Spectrum:
     above = sure = int(np.sum(np.abs(values) > rounding))
     while sure:
         kept, others = order[:sure], order[sure:]
-        step = vectors[:, kept] @ (along[kept] / values[kept])
-        moved = around.evaluate(-step)[2]
-        if np.all(np.isfinite(moved)):
-            change = 4 * vectors.T @ (moved - around.hessian) @ vectors
-            scale = 1 / np.sqrt(np.abs(values[kept]))
+        steps = _steps(vectors[:, kept], values[kept], along[kept])
+        moved = around.evaluate_all(-steps)
+        if all(np.all(np.isfinite(hessian)) for _, _, hessian in moved):
+            changes = [4 * vectors.T @ (hessian - around.hessian) @ vectors for _, _, hessian in moved]
             least = float(np.abs(values[kept[-1]]))
-            matrix = change[np.ix_(kept, kept)] * np.outer(scale, scale)
-            relative = float(np.linalg.norm(matrix))  # at least the spectral norm, and much cheaper
-            if rounding + relative * least >= least:
-                relative = largest(matrix)
-            zero = rounding + largest(change[np.ix_(others, others)])
+            relative = max(_relative(c[np.ix_(kept, kept)], values[kept], (least - rounding) / least) for c in changes)
+            zero = rounding + max(largest(c[np.ix_(others, others)]) for c in changes)
             if rounding + relative * least < least and zero < least:
                 unsure = float(np.abs(values[others]).max(initial=0.0))
-                return Spectrum(values, vectors, max(zero, unsure), float(np.linalg.norm(step)), above - sure)
+                return Spectrum(values, vectors, max(zero, unsure), float(np.linalg.norm(steps[0])), above - sure)
         # The softest directions make the step long. Without them the change may be small.
         sure = int(np.sum(np.abs(values[kept]) > 3 * np.abs(values[kept[-1]])))
     return Spectrum(values, vectors, max(rounding, float(np.abs(values).max(initial=0.0))), 0.0, above)
+
+
+def _steps(vectors: np.ndarray, values: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Newton's step from these slopes and, where eigenvalues have both signs, the step with |eigenvalues| (rows).
+
+    Near a saddle a·h(w), a ≈ 0, eigenvalues come in pairs ±λ whose eigenvectors are (u, ±v)/√2, u in a and v in w. The
+    first step may move w only, although the a that makes a small curvature a h''(w) is itself uncertain: the second
+    moves a.
+    """
+    sizes = along / values, along / np.abs(values)
+    return np.stack([vectors @ size for size in (sizes if np.any(values < 0) else sizes[:1])])
+
+
+def _relative(change: np.ndarray, values: np.ndarray, allowed: float) -> float:
+    """‖|Λ|^(-½) D |Λ|^(-½)‖; the Frobenius norm, which is larger and much cheaper, if that is below `allowed`."""
+    scale = 1 / np.sqrt(np.abs(values))
+    matrix = change * np.outer(scale, scale)
+    norm = float(np.linalg.norm(matrix))
+    return norm if norm < allowed else largest(matrix)
 
 
 def largest(matrix: np.ndarray) -> float:

@@ -70,7 +70,7 @@ def _of_neurons(around: Surroundings, neurons: Neurons, near: float, free: list[
     scale = max(np.abs(neurons.incoming).max(), 1e-300)
     dead = dead_neurons(neurons.outgoing) if free is None else free
     silent = [
-        i for i in range(width) if np.abs(neurons.incoming[i]).max() <= near * scale and _vanishes_at_zero(neurons)
+        i for i in range(width) if np.abs(neurons.incoming[i]).max() <= near * scale and neurons.vanishes_at_zero
     ]
     groups, ratios = _same_neurons(neurons, near * scale)
     crowded = {i for group in groups if len(group) > 1 for i in group}
@@ -80,7 +80,7 @@ def _of_neurons(around: Surroundings, neurons: Neurons, near: float, free: list[
         members = [i for i in group if i not in crossing]
         if len(members) >= 2 and outputs:
             families.append(_split_line(neurons, members, ratios))
-        elif len(members) >= 2 and neurons.activation.homogeneity:
+        elif len(members) >= 2 and neurons.homogeneity:
             families += _shared_length(neurons, members, ratios)
     for i in dead:
         if free is not None or (i not in crossing and _stays_critical(around, neurons.layout[i, : neurons.dim])):
@@ -109,7 +109,7 @@ def _shared_length(neurons: Neurons, members: list[int], ratios: np.ndarray) -> 
     if not len(shares):
         return []
     rows = np.zeros((len(shares), *neurons.layout.shape))
-    lengthened = neurons.incoming[members] / (float(neurons.activation.homogeneity or 1) * ratios[members])[:, None]
+    lengthened = neurons.incoming[members] / (float(neurons.homogeneity or 1) * ratios[members])[:, None]
     rows[:, members, :] = shares[:, :, None] * lengthened
     words = f"students {members} are parallel and share their length"
     return [FlatFamily("split line", words, rows.reshape(len(shares), -1))]
@@ -136,13 +136,9 @@ def _stays_critical(around: Surroundings, entries: np.ndarray) -> bool:
     return bool(np.all(slopes <= 1e-9 + 10 * float(np.linalg.norm(around.gradient))))
 
 
-def _vanishes_at_zero(neurons: Neurons) -> bool:
-    return float(neurons.activation(0.0)) == 0.0
-
-
 def _same_neurons(neurons: Neurons, tolerance: float) -> tuple[list[list[int]], np.ndarray]:
     """Groups of students with σ(w_i·x) = ratio_i σ(w_j·x), j the first of the group, and the ratios."""
-    w, degree, parity = neurons.incoming, neurons.activation.homogeneity, neurons.activation.parity
+    w, degree, parity = neurons.incoming, neurons.homogeneity, neurons.parity
     groups: list[list[int]] = []
     ratios = np.ones(len(w))
     for i, row in enumerate(w):

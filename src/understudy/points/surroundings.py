@@ -116,7 +116,7 @@ class Surroundings:
     def _here_and_aside(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """Numbers at the point and at the offsets `jitter`."""
         self.jitter = perturbations(self.vector, self.lengths)
-        return self._evaluate_all(np.concatenate([np.zeros((1, len(self.vector))), self.jitter]))
+        return self.evaluate_all(np.concatenate([np.zeros((1, len(self.vector))), self.jitter]))
 
     def _compare(self, moved: list[tuple[float, np.ndarray, np.ndarray]]) -> None:
         self.losses = np.array([x[0] for x in moved]) / self.unit - self.loss
@@ -169,10 +169,10 @@ class Surroundings:
 
     def evaluate(self, offset: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Loss, gradient and Hessian at an offset, in natural units."""
-        return self._evaluate_all(offset[None])[0]
+        return self.evaluate_all(offset[None])[0]
 
-    def _evaluate_all(self, offsets: np.ndarray) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """`evaluate` at up to three offsets."""
+    def evaluate_all(self, offsets: np.ndarray) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """`evaluate` at up to three offsets (rows)."""
         found = evaluate_at(self.task, self.vector + self.lengths * offsets)
         return [self._in_units(*numbers) for numbers in found]
 

@@ -26,8 +26,9 @@ class Certificate:
       method travelled).
     - `eigenvalues`: ascending, with `multiplicities` (directions orthogonal to all neurons share eigenvalues);
       `least_eigenvalue` is the first. `threshold`: eigenvalues of at most this size may be zero; `index`, `zeros`,
-      `positives`: the inertia. On a kink they are those of curvatures along the kink, so a saddle from which the loss
-      falls across the kink may have index 0.
+      `positives`: the inertia. On a kink they are those of curvatures along the kink, and `index` also counts the
+      direction across the kink in which the loss falls, if one was found: it is a lower bound there, and at least 1 for
+      a strict saddle.
     - `rounding`: the measured rounding of loss, gradient and Hessian at this point.
     - `explained`: zero modes along which the function stays the same; `unexplained`: the others. `flat_dimension`:
       dimension of the set of equally good points around a minimum.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from understudy.activations import Activation
+from understudy.activations import Activation, Parity
 from understudy.networks import Teacher
 
 Described = dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -13,18 +13,35 @@ Described = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
 class Neurons(NamedTuple):
-    """The hidden neurons f(x) = Σ_i a_i σ(w_i·x) behind a flat vector.
+    """The hidden neurons f(x) = Σ_i a_i σ(w_i·x + c) behind a flat vector.
 
     - `incoming` (n, d), `outgoing` (n, m): w_i and a_i. One output gives m = 1.
     - `layout` (n, q): positions of neuron i's trained weights in the flat vector, incoming weights first. q is d + m,
       or d if the outgoing weights are fixed.
-    - `activation`: σ.
+    - `activation`: σ; `bias`: the fixed bias c that all neurons share. With one, w → -w and w → r w change a neuron by
+      more than a factor: it has no `parity` and no `homogeneity`.
     """
 
     incoming: Float[np.ndarray, "n d"]
     outgoing: Float[np.ndarray, "n m"]
     layout: Int[np.ndarray, "n q"]
     activation: Activation
+    bias: float = 0.0
+
+    @property
+    def parity(self) -> Parity:
+        """That of x → σ(x + c)."""
+        return None if self.bias else self.activation.parity
+
+    @property
+    def homogeneity(self) -> int | None:
+        """That of x → σ(x + c)."""
+        return None if self.bias else self.activation.homogeneity
+
+    @property
+    def vanishes_at_zero(self) -> bool:
+        """Whether a neuron without input computes zero: σ(c) = 0."""
+        return float(self.activation(self.bias)) == 0.0
 
     @property
     def width(self) -> int:

@@ -405,7 +405,8 @@ class Population(Task):
     def _neurons_at(self, vector: np.ndarray) -> Neurons:
         a = np.asarray(layout.weights(self, vector)[1])
         wide = layout.rows(self, vector)[:, : self.dim + self.trains_bias]
-        return Neurons(wide, a.reshape(self.width, -1), self.hidden_positions(), self.activation)
+        bias = 0.0 if self.fixed_bias is None else float(np.asarray(self.fixed_bias)[0])
+        return Neurons(wide, a.reshape(self.width, -1), self.hidden_positions(), self.activation, bias)
 
     def about(self) -> dict[str, int | float | str]:
         own = {} if self.activation == self.teacher.activation else {"teacher_activation": self.teacher.activation.name}

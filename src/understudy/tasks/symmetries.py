@@ -148,7 +148,7 @@ class _Map:
 
 def of_students(neurons: Neurons) -> Symmetries:
     """Permutations and flips of the neurons of any two-layer network."""
-    trained, parity, dim = neurons.trained_outputs, neurons.activation.parity, neurons.dim
+    trained, parity, dim = neurons.trained_outputs, neurons.parity, neurons.dim
     kinds, flip = np.zeros(neurons.width, int), None
     if not trained:
         kinds = np.unique(neurons.outgoing, axis=0, return_inverse=True)[1].reshape(-1)
