@@ -69,9 +69,7 @@ def _of_neurons(around: Surroundings, neurons: Neurons, near: float, free: list[
     width, outputs = neurons.width, neurons.trained_outputs
     scale = max(np.abs(neurons.incoming).max(), 1e-300)
     dead = dead_neurons(neurons.outgoing) if free is None else free
-    silent = [
-        i for i in range(width) if np.abs(neurons.incoming[i]).max() <= near * scale and neurons.vanishes_at_zero
-    ]
+    silent = [i for i in range(width) if np.abs(neurons.incoming[i]).max() <= near * scale and neurons.vanishes_at_zero]
     groups, ratios = _same_neurons(neurons, near * scale)
     crowded = {i for group in groups if len(group) > 1 for i in group}
     crossing = (crowded & set(dead)) | (set(dead) & set(silent)) | (crowded & set(silent))

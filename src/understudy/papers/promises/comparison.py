@@ -27,7 +27,7 @@ def comparison_cell(cell: dict[str, Any]) -> xr.Dataset:
     rows = compare(cell["task"], cell["points"], [cell["seed"], cell["part"]])
     if not rows:
         raise ValueError(f"No critical point was found of the kind of task {cell['task']!r}.")
-    columns = ("source", "verdict", "truth", "inertia", "true_inertia", "unclear_spectrum", "gradient")
+    columns = ("source", "verdict", "truth", "inertia", "true_inertia", "unclear_spectrum", "regular", "gradient")
     return xr.Dataset(
         {
             **{name: _column([row[name] for row in rows]) for name in columns},
@@ -76,6 +76,7 @@ def compare(kind: str, count: int, seed: list[int]) -> list[dict[str, Any]]:
                     "truth": truth.kind,
                     "true_inertia": truth.inertia,
                     "unclear_spectrum": truth.unclear_spectrum,
+                    "regular": truth.regular,
                     "gradient": float(np.linalg.norm(gradient)),
                     "sizes": np.sort(np.abs(truth.values))[instance.radial :] / np.abs(truth.values).max(),
                     "vector": point.vector,

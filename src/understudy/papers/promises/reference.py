@@ -22,6 +22,9 @@ NEAR = 100.0
 """λ² beside the gradient's norm from which on Newton's method contracts along that eigenvector, for third derivatives
 of about ten: a smaller eigenvalue may be nothing but the distance to a degenerate critical point."""
 
+RESTING = 1e3 * float(np.finfo(float).eps)
+"""A gradient's norm beside the largest eigenvalue times 1 + the largest weight up to which it is rounding."""
+
 FAINT = 0.01
 """Share of an eigenvalue that a weight may be which makes it: curvature is a weight times a force, which may be
 large."""
@@ -46,13 +49,15 @@ class Reference:
     """The kind, the inertia (negative, zero, positive) and the eigenvalues behind it.
 
     `unclear_spectrum`: an eigenvalue is in the gap, so that it cannot be told from zero; a saddle with a negative one
-    there is just called a saddle. `falls`: of the loss within each radius, where descent had to decide.
+    there is just called a saddle. `regular`: the point is critical to rounding, and not degenerate at its own scale: no
+    eigenvalue is in the gap. `falls`: of the loss within each radius, where descent had to decide.
     """
 
     kind: Kind
     inertia: tuple[int, int, int]
     values: np.ndarray
     unclear_spectrum: bool
+    regular: bool
     falls: tuple[float, ...] = ()
 
 
@@ -83,10 +88,12 @@ def judge(
     clear = (np.abs(values) >= CLEAR * largest) & (values**2 >= NEAR * float(np.linalg.norm(gradient)))
     inertia = (int(np.sum(values[~zero] < 0)), int(np.sum(zero)) - radial, int(np.sum(values[~zero] > 0)))
     unclear = bool(np.any(~zero & ~clear))
+    resting = float(np.linalg.norm(gradient)) <= RESTING * largest * (1 + float(np.abs(point).max()))
+    regular = resting and not unclear
     if np.any(values[clear] < 0):
-        return Reference("strict saddle", inertia, values, unclear)
+        return Reference("strict saddle", inertia, values, unclear, regular)
     if inertia[1] <= 0 and not unclear:
-        return Reference("minimum", inertia, values, unclear)
+        return Reference("minimum", inertia, values, unclear, regular)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
     if not unclear and kind == "non-strict saddle" and _least_weight(point, FAINT * CLEAR * largest) < RADII[-1]:
@@ -94,7 +101,7 @@ def judge(
         kind = "unclear"
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
-    return Reference(kind, inertia, values, unclear, tuple(map(float, falls)))
+    return Reference(kind, inertia, values, unclear, regular, tuple(map(float, falls)))
 
 
 def _least_weight(point: np.ndarray, nothing: float) -> float:
