@@ -70,6 +70,19 @@ def test_membership_both_ways():
     assert outside.verdict == "outside"
     assert outside.separation > 0
     assert in_cone((np.zeros((2, 2)), np.ones((2, 2))), bias=1.0, activation=RELU).verdict == "inside"
+    assert in_cone((np.zeros((2, 2)), np.eye(2)), bias=0.0, activation=RELU).verdict == "outside"
+
+
+@pytest.mark.parametrize(("samples", "neurons"), [(5, 3), (5, 12), (6, 6)])
+def test_a_network_of_few_neurons_is_inside(samples, neurons):
+    """Its covariances lie on the boundary of the cone, and have a low rank."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(neurons, 2)) @ rng.normal(size=(2, samples)) + rng.normal(size=(neurons, 1))
+    active = np.maximum(z, 0)
+    found = in_cone((z.T @ z, active.T @ active + 1), bias=1.0, activation=RELU)
+    assert found.verdict == "inside"
+    bent = np.maximum(found.generators, 0)
+    np.testing.assert_allclose(bent.T @ bent, active.T @ active, atol=2e-6 * np.linalg.norm(z.T @ z))
 
 
 @pytest.mark.parametrize("cost", ["squared", "cross-entropy"])
