@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from understudy.papers import Measurement, close, reproduce
-from understudy.papers.runner import TimeLeft, time_left
+from understudy.papers.registry import PAPERS, claims_of
+from understudy.papers.runner import TimeLeft, expected_seconds, time_left
 from understudy.papers.workspace import Workspace
 
 PASSES = close("passes", 1.0, 1.0, 0.1)
@@ -22,6 +23,14 @@ def test_time_left_uses_what_is_known():
     assert time_left([], (2.0, 3.0, 0.0)) == TimeLeft(0.0, 0)
     assert time_left([None, 1.0], (None, 3.0, 0.0)) == TimeLeft(1.0, 2)
     assert time_left([], None) == TimeLeft(0.0, 0)
+
+
+@pytest.mark.parametrize("scale", ["quick", "full"])
+def test_the_cost_of_every_claim_is_known_or_unknown_whatever_the_ledger_has(scale):
+    """The settings of a recorded result may be of another form; `reproduce` raised a TypeError then."""
+    for paper in PAPERS:
+        seconds = expected_seconds(claims_of(paper), scale)
+        assert all(value is None or value >= 0 for value in seconds.values())
 
 
 def test_reproduce_gives_each_verdict(toy, tmp_path):

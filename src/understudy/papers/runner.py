@@ -5,6 +5,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -281,7 +282,9 @@ def expected_seconds(claims: Sequence[Claim], scale: Scale, results: Path | None
     for claim in claims:
         before = recorded.get(claim.id)
         if before is not None and isinstance(before.settings, dict):
-            found[claim.id] = before.seconds * claim.relative_cost(claim.settings(scale), before.settings)
+            # A result that was recorded with settings of another form says nothing about the cost of these.
+            with suppress(KeyError, TypeError):
+                found[claim.id] = before.seconds * claim.relative_cost(claim.settings(scale), before.settings)
     return found
 
 
