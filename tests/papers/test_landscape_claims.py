@@ -47,6 +47,33 @@ def test_runs_are_named_by_where_they_end():
     assert _end(run(0.8, "non-strict saddle")) == "1-tight-pair (non-strict saddle)"
 
 
+def turning(degree, angle):
+    """What ∂L/∂θ is proportional to if both students are turned outwards by θ (see `sphere_case`)."""
+    c, s = np.cos(angle), np.sin(angle)
+    other = np.sin(2 * angle) ** (degree - 1) * np.cos(2 * angle)
+    return c ** (degree - 1) * s + s ** (degree - 1) * c - other
+
+
+@pytest.mark.parametrize("degree", [5, 7])
+def test_two_students_turned_outwards_feel_the_gradient_of_the_loss(degree):
+    task = us.Sphere(np.eye(2), width=2, activation=f"hermite:{degree}")
+
+    def loss(angle):
+        c, s = np.cos(angle), np.sin(angle)
+        return float(task.loss(us.TwoLayer(np.array([[c, -s], [-s, c]]), np.ones(2))))
+
+    slope = (loss(0.6 + 1e-5) - loss(0.6 - 1e-5)) / 2e-5
+    assert slope == pytest.approx(2 * degree * turning(degree, 0.6), rel=1e-6)
+
+
+def test_cones_of_30_degrees_are_safe_for_odd_degrees_and_those_of_45_are_not():
+    angles = np.radians(np.linspace(0.01, 44.99, 2000))
+    assert np.all(turning(5, angles) > 0)
+    for degree in (7, 9, 11):
+        assert np.all(turning(degree, angles[angles <= np.pi / 6]) > 0)
+        assert turning(degree, np.radians(36)) < 0
+
+
 def test_halves_of_the_one_neuron_minimum_keep_the_sign_of_their_curvature():
     """One ReLU student of one teacher: zero loss, so that Y = 0 and every split is a minimum."""
     teacher = us.Teacher.orthonormal(1, activation="relu")

@@ -1,4 +1,17 @@
-"""One case of `sphere-traps`: explored, and followed from uniform starts and from starts in cones."""
+"""One case of `sphere-traps`: explored and followed from uniform starts, or followed from starts in cones.
+
+Which cones avoid the traps. Starts with w_i·v_i > 2^(-1/2) are those of Lemma 3.1 of tight-balance, which is about even
+ρ: every student is within 45° of its own teacher, closer than to any other. For odd ρ a pair of students with a negative
+overlap attracts each other, because opposite students cancel, and two students within 45° of orthogonal teachers can be
+almost opposite. Take n = k = d = 2 with both students turned outwards by θ, so that they are 90° + 2θ apart. Then
+
+    ∂L/∂θ ∝ cos^(ρ-1)θ sin θ + sin^(ρ-1)θ cos θ - sin^(ρ-1)2θ cos 2θ,
+
+the pull of the own teachers, the push of the others, and the pull of the other student. It is positive (students turn
+back) for all θ < 45° at ρ = 5, but negative near 36° from ρ = 7 on. At θ = 30° the first and the last term are equal, for
+every ρ, so students turn back. The same holds if only one of them is at 30° and the other is closer to its teacher,
+because sin^(ρ-1)x cos x grows up to x = 60° if ρ ≥ 4. So cones of 30° are never left there.
+"""
 
 from collections import Counter
 from typing import Any
@@ -7,19 +20,18 @@ import numpy as np
 
 from understudy.papers.landscape.rows import as_dataset
 
-CONE = float(np.sqrt(0.5))
-"""Cone starts have w_i·v_i above this: every student is closer to its own teacher than to any other."""
+CONES = {"45°": float(np.sqrt(0.5)), "30°": float(np.sqrt(0.75))}
+"""Least cosine between a student and its own teacher at the start, by the half-angle of the cone."""
 
 
 def case_cell(cell: dict[str, Any]) -> Any:
-    """One size and degree: the minima by exploration, shares from uniform starts, and starts in cones.
+    """One size and degree: the minima by exploration, and where uniform starts end.
 
     Explorations grow until the Morse count comes out, or, where there is none, until they have every minimum at which
     runs end; or until all `starts` are used up.
     """
     import understudy as us
     from understudy.compilation import keep_compiled_programs
-    from understudy.papers.tight_balance.cone_starts import uniform_in_cones
 
     keep_compiled_programs()
     k, seeds = cell["k"], cell["seeds"]
@@ -34,7 +46,6 @@ def case_cell(cell: dict[str, Any]) -> Any:
             break
     labels = Counter(_end(run) for run in runs)
     copies = labels.pop("copies", 0)
-    within = us.fit(task, seeds=seeds, init=uniform_in_cones(task, seeds, CONE))
     return as_dataset(
         {
             "k": k,
@@ -47,9 +58,20 @@ def case_cell(cell: dict[str, Any]) -> Any:
             "unknown": unknown,
             "copies": copies / len(runs),
             "traps": {name: count / len(runs) for name, count in sorted(labels.items())},
-            "trapped": sum(run.loss >= 1e-9 for run in within),
         }
     )
+
+
+def cone_cell(cell: dict[str, Any]) -> Any:
+    """One size, degree and cone: how many starts with every student in the cone of its own teacher miss the copies."""
+    import understudy as us
+    from understudy.compilation import keep_compiled_programs
+    from understudy.papers.tight_balance.cone_starts import uniform_in_cones
+
+    keep_compiled_programs()
+    task = us.Sphere(np.eye(cell["k"]), width=cell["k"], activation=f"hermite:{cell['degree']}")
+    runs = us.fit(task, seeds=cell["seeds"], init=uniform_in_cones(task, cell["seeds"], CONES[cell["cone"]]))
+    return as_dataset({**cell, "trapped": sum(run.loss >= 1e-9 for run in runs)})
 
 
 def _morse(completeness: Any) -> str:
