@@ -97,6 +97,18 @@ def test_line_segments_with_a_spare_neuron_change_the_order_at_no_loss(activatio
     assert len(found.profiles["segments"]) >= 5 * (2 * 4 + 1)  # a cycle of three needs four moves of two segments
 
 
+def test_mode_connectivity_keeps_biases():
+    """Wider networks used to lose their biases: equal networks in another order were not joined at no loss."""
+    bias = np.array([0.5, -0.3])
+    task = us.Population(us.Teacher(np.eye(2), np.ones(2), "erf", bias=bias), 2, bias="trained")
+    first = us.TwoLayer(np.eye(2), np.ones(2), bias=bias)
+    swapped = us.TwoLayer(np.array([[0.0, -1.0], [1.0, 0.0]]), np.array([-1.0, 1.0]), bias=np.array([0.3, 0.5]))
+    found = mode_connectivity(task, first, swapped, images=5, iterations=0)
+    assert found.line > 1e-3
+    for way in ("aligned", "wider", "segments"):
+        assert getattr(found, way) == pytest.approx(0.0, abs=1e-12), way
+
+
 def test_mode_connectivity_needs_outgoing_weights_that_can_vanish():
     with pytest.raises(ValueError, match="trained outgoing weights; received Sphere"):
         mode_connectivity(TOY, np.eye(2), np.eye(2))

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from understudy.landscape.strings import losses_along, relax, straight
-from understudy.networks import TwoLayer
+from understudy.networks.hidden import HiddenLayer, hidden_of
 from understudy.tasks.task import Task
+
+_Rows = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class ModeConnectivity:
 def mode_connectivity(
     task: Task, first: Any, second: Any, *, images: int = 41, iterations: int = 1000
 ) -> ModeConnectivity:
-    """How high the loss rises between two two-layer networks.
+    """How high the loss rises between two two-layer networks, with and without permutation and with one neuron more.
 
     Low-loss networks are joined by line segments, but not by one straight line (Tian, Section 4.3; Kuditipudi et al.
     2019). The reason is a neuron to spare: while its outgoing weight is zero, its incoming weights can be those of
@@ -60,14 +62,16 @@ def mode_connectivity(
     if symmetries is None or neurons is None or not neurons.trained_outputs:
         raise ValueError(
             "mode_connectivity is for two-layer networks with trained outgoing weights; received "
-            f"{type(task).__name__}."
+            f"{type(task).__name__}. Use a Population task, or Empirical with a network that has no biases."
         )
     a, b = (np.asarray(task.flatten(p), float) for p in (first, second))
     near = symmetries.closest(b, a)
     line, aligned = straight(task, a, b, images), straight(task, a, near, images)
     wide, begin, end = _wider(task, a, near)
     signs = {"odd": (-1.0, -1.0), "even": (-1.0, 1.0)}.get(neurons.parity or "", (1.0, 1.0))
-    corners = _in_order(wide, [_arrays(task, x) for x in (a, near, b)], signs)
+    *before, last = _in_order([_rows(task, x) for x in (a, near, b)], signs)
+    networks = [*(_with_neurons(task, a, rows) for rows in before), _with_neurons(task, b, last)]
+    corners = [np.asarray(wide.flatten(network)) for network in networks]
     ways = {
         "line": losses_along(task, line),
         "aligned": losses_along(task, aligned),
@@ -79,35 +83,40 @@ def mode_connectivity(
     return ModeConnectivity(**tops, ends=(float(ways["line"][0]), float(ways["line"][-1])), profiles=ways)
 
 
-def _arrays(task: Task, vector: np.ndarray) -> "_Arrays":
+def _rows(task: Task, vector: np.ndarray) -> _Rows:
+    """The neurons of a network: incoming weights with biases, and outgoing weights, one row per neuron."""
+    hidden = task.hidden_layer(vector)
+    return hidden.rows, np.asarray(hidden.outgoing)
+
+
+def _with_neurons(task: Task, vector: np.ndarray, rows: _Rows) -> Any:
+    """The network of a vector with other neurons; what belongs to no neuron (an offset) stays."""
     network = task.unflatten(jnp.asarray(vector))
-    return np.asarray(network.incoming), np.asarray(network.outgoing)
+    inputs = hidden_of(network).incoming.shape[1]
+    incoming, bias = rows[0][:, :inputs], rows[0][:, inputs:]
+    return network.with_hidden(HiddenLayer(incoming, bias[:, 0] if bias.size else None, rows[1]))
 
 
 def _wider(task: Task, first: np.ndarray, second: np.ndarray) -> tuple[Task, np.ndarray, np.ndarray]:
     """The task with one neuron more, and both networks in it, with the neuron that differs most in two places."""
-    (w, c), (v, e) = _arrays(task, first), _arrays(task, second)
+    (w, c), (v, e) = _rows(task, first), _rows(task, second)
     differs = int(np.argmax(np.sum((w - v) ** 2, axis=1)))
-    begin = TwoLayer(np.concatenate([w, v[differs][None]]), np.concatenate([c, 0 * e[differs][None]]))
-    outgoing = np.concatenate([e, e[differs][None]])
-    outgoing[differs] = 0.0
-    incoming = np.concatenate([v, v[differs][None]])
-    incoming[differs] = w[differs]
-    end = TwoLayer(incoming, outgoing)
+    begin = _with_neurons(task, first, (np.concatenate([w, v[[differs]]]), np.concatenate([c, 0 * e[[differs]]])))
+    incoming, outgoing = np.concatenate([v, v[[differs]]]), np.concatenate([e, e[[differs]]])
+    incoming[differs], outgoing[differs] = w[differs], 0.0
+    end = _with_neurons(task, second, (incoming, outgoing))
     wide = task.for_network(begin)
     if wide is None:
-        raise ValueError(f"{type(task).__name__} has no form with one neuron more.")
+        raise ValueError(f"This {type(task).__name__} task has no form with one neuron more.")
     return wide, np.asarray(wide.flatten(begin)), np.asarray(wide.flatten(end))
 
 
-_Arrays = tuple[np.ndarray, np.ndarray]
-
-
-def _in_order(wide: Task, networks: list[_Arrays], signs: tuple[float, float]) -> list[np.ndarray]:
+def _in_order(networks: list[_Rows], signs: tuple[float, float]) -> list[_Rows]:
     """Corners of a way from the first network to the third, through the wider network.
 
     The second is the third with its neurons in the order and with the signs of the first. `signs`: those by which the
-    incoming and the outgoing weights of a neuron can be multiplied together without changing the function.
+    incoming and the outgoing weights of a neuron can be multiplied together without changing the function. The last
+    corner is the third network; all others have the function of the first.
 
     Neuron by neuron, the one that is off takes over the incoming weights of another, then its outgoing weights. So the
     function stays, and the other one is off. The last segment is straight, between networks in the same order.
@@ -136,17 +145,15 @@ def _in_order(wide: Task, networks: list[_Arrays], signs: tuple[float, float]) -
             source[hole], flipped[hole], hole = hole, False, origin
         move(spare, hole, bool(flipped[hole]))
         source[hole], flipped[hole] = hole, False
-    corners.append((np.concatenate([u, w[-1:]]), np.concatenate([b, 0 * b[:1]])))
-    return [np.asarray(wide.flatten(TwoLayer(x, y))) for x, y in corners]
+    return [*corners, (np.concatenate([u, w[-1:]]), np.concatenate([b, 0 * b[:1]]))]
 
 
-def _sources(given: _Arrays, wanted: _Arrays, signs: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+def _sources(given: _Rows, wanted: _Rows, signs: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     """For each neuron that is wanted, which given one it is, and whether it is flipped; each is taken once."""
     from scipy.optimize import linear_sum_assignment
 
     def gaps(inner: float, outer: float) -> np.ndarray:
-        rows, goals = (np.concatenate([x, y.reshape(len(y), -1)], axis=1) for x, y in (
-            (inner * given[0], outer * given[1]), wanted))  # fmt: skip
+        rows, goals = np.hstack([inner * given[0], outer * given[1]]), np.hstack(wanted)
         return np.linalg.norm(goals[:, None] - rows[None], axis=-1)
 
     plain, flipped = gaps(1.0, 1.0), gaps(*signs)
