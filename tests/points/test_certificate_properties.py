@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import understudy as us
 from examples import arrays, few_or_many, for_all, rotations
+from understudy.papers.few_neurons.tailored import critical_teacher
 from understudy.surgery import split
-from understudy.tasks.tailored import critical_teacher
 from understudy.theory import copy_average
 
 TEACHERS, N = 4, 3

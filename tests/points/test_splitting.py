@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import understudy as us
+from understudy.papers.few_neurons.tailored import critical_data, critical_teacher
 from understudy.points.splitting import (
     Inertia,
     expected_kind,
@@ -22,7 +23,6 @@ from understudy.points.splitting import (
 from understudy.surgery import split
 from understudy.tasks import Empirical
 from understudy.tasks.grids import on_grid
-from understudy.tasks.tailored import critical_data, critical_teacher
 
 MUS = (-1.3, 0.0, 0.25, 0.5, 1.0, 2.2)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import understudy as us
+from understudy.papers.few_neurons.tailored import critical_data
 from understudy.surgery import irreducible, join_parts, part_positions, remove, split
 from understudy.tasks import Empirical
-from understudy.tasks.tailored import critical_data
 
 PARTS = {0: [0.3, -0.5, 1.2], 2: [2.0, -1.0]}
 

@@ -15,7 +15,7 @@ def _triangle_free(rng: Any, vertices: int) -> list[tuple[int, int]]:
 
     import numpy as np
 
-    from understudy.theory.cliques import is_triangle_free
+    from understudy.papers.attraction_repulsion.cliques import is_triangle_free
 
     joined = np.zeros((vertices, vertices), bool)
     edges: list[tuple[int, int]] = []
@@ -32,7 +32,7 @@ def _bipartite(sizes: list[int], starts: int) -> tuple[list[Any], dict[str, Any]
     """B_N: the factor in whole numbers, incompatible edges, the clique cover, and the best factors of fewer rows."""
     import numpy as np
 
-    from understudy.theory import cp_rank as cp
+    from understudy.papers.attraction_repulsion import cp_rank as cp
 
     found = {n: cp.cp_rank(cp.bipartite_matrix(n)) for n in sizes}
     quarter = {n: n * n // 4 for n in sizes}
@@ -68,8 +68,9 @@ def _covariances(settings: Settings, progress: Progress) -> list[Any]:
     import numpy as np
 
     from understudy.networks import Deep
+    from understudy.papers.attraction_repulsion.rank_bounds import rank_bounds
     from understudy.surgery import reduce_by_covariance
-    from understudy.theory.ranks import generators, rank_bounds
+    from understudy.surgery.conical import generators
 
     rng = np.random.default_rng(1)
     over, under, residuals, outputs, norms = [], [], [], [], []
@@ -103,7 +104,7 @@ def _covariances(settings: Settings, progress: Progress) -> list[Any]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory import cp_rank as cp
+    from understudy.papers.attraction_repulsion import cp_rank as cp
 
     progress(0.0, "bipartite graphs")
     checks, measured, data = _bipartite(settings["sizes"], settings["starts"])

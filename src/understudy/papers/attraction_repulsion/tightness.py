@@ -44,7 +44,7 @@ def _remark(n: int) -> tuple[float, float]:
     """Squared norm and largest error of the N neurons of Remark 23: W_1 = √(N/2) I, W_2 = √(2/N) B_N."""
     import numpy as np
 
-    from understudy.theory.cp_rank import bipartite_matrix
+    from understudy.papers.attraction_repulsion.cp_rank import bipartite_matrix
 
     matrix = bipartite_matrix(n)
     first, second = np.sqrt(n / 2) * np.eye(n), np.sqrt(2 / n) * matrix
@@ -57,7 +57,7 @@ def _one_hot(settings: Settings) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """
     import numpy as np
 
-    from understudy.theory.cp_rank import cp_rank
+    from understudy.papers.attraction_repulsion.cp_rank import cp_rank
 
     members = settings["classes"]
     labels = np.repeat(np.arange(len(members)), members)
@@ -93,7 +93,7 @@ def _one_hot(settings: Settings) -> tuple[list[Any], list[Any], dict[str, Any]]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory.cp_rank import bipartite_matrix
+    from understudy.papers.attraction_repulsion.cp_rank import bipartite_matrix
 
     checks: list[Any] = []
     measured: dict[str, Any] = {}

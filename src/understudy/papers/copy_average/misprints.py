@@ -100,7 +100,8 @@ def _erf_slope(settings: Settings, progress: Progress) -> Measurement:
 
 def _unit_norms(settings: Settings, progress: Progress) -> Measurement:
     import understudy as us
-    from understudy.tasks.order_parameters import OrderParameters, constraints, reconstruct
+    from understudy.papers.copy_average.realisation import constraints, reconstruct
+    from understudy.tasks import OrderParameters
 
     teacher = us.Teacher(2.0 * np.eye(2, 3), [1.0, 1.0], "erf")
     u = np.array([[0.9, 0.9]])

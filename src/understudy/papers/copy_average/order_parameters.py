@@ -13,13 +13,8 @@ from understudy.papers.measurement import Measurement
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import understudy as us
-    from understudy.tasks.order_parameters import (
-        OrderParameters,
-        constraints,
-        loss_from_order_parameters,
-        order_parameters,
-        reconstruct,
-    )
+    from understudy.papers.copy_average.realisation import constraints, loss_from_order_parameters, reconstruct
+    from understudy.tasks import OrderParameters, order_parameters
 
     rng = np.random.default_rng(1)
     checks, direct, projected, room, box = [], [], [], [], []

@@ -22,7 +22,7 @@ def cases(shape: Mapping[str, Any], count: int) -> Iterator[Case]:
     `outputs`, `teachers`, `activation`).
     """
     import understudy as us
-    from understudy.tasks.tailored import critical_data, critical_teacher
+    from understudy.papers.few_neurons.tailored import critical_data, critical_teacher
 
     rng = np.random.default_rng([len(shape["kind"]), *_numbers(shape)])
     for seed in range(count):

@@ -13,9 +13,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     import jax.numpy as jnp
 
     import understudy as us
+    from understudy.papers.few_neurons.tailored import critical_data
     from understudy.surgery import irreducible, split
     from understudy.tasks import Empirical
-    from understudy.tasks.tailored import critical_data
 
     rng = np.random.default_rng(0)
     functions, gradients, back, cases = [], [], [], 0

@@ -17,8 +17,8 @@ def two_layer_data(
 ) -> Instance:
     """A two-layer network with a constant input on data of a random network like it, with noise."""
     from understudy.networks import TwoLayer
+    from understudy.papers.few_neurons.tailored import log_cosh
     from understudy.tasks.empirical import Empirical, squared
-    from understudy.tasks.tailored import log_cosh
 
     x = np.concatenate([rng.normal(size=(samples, 2)), np.ones((samples, 1))], axis=1)
     m = max(outputs, 1)

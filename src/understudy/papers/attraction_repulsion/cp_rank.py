@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import Bounds, minimize
 from scipy.sparse.csgraph import connected_components
 
-from understudy.theory.cliques import (
+from understudy.papers.attraction_repulsion.cliques import (
     Edge,
     clique_cover,
     edges_of,
@@ -31,7 +31,7 @@ from understudy.theory.cliques import (
     incompatible_edges,
     is_triangle_free,
 )
-from understudy.theory.unicyclic import absorb_slack
+from understudy.papers.attraction_repulsion.unicyclic import absorb_slack
 
 ZERO = 1e-10
 """Entries, eigenvalues and slacks below this times the largest entry of A count as zero. It is far above the rounding

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from understudy.theory import cp_rank as cp
+from understudy.papers.attraction_repulsion import cp_rank as cp
 
 RNG = np.random.default_rng(0)
 

@@ -13,14 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import nnls
 
 from understudy import activations
 from understudy.activations import Activation
-from understudy.theory.cp_rank import cp_lower_bound
-
-RANK_TOLERANCE = 1e-10
-"""Singular values below this times the largest count as zero."""
+from understudy.papers.attraction_repulsion.cp_rank import cp_lower_bound
+from understudy.surgery.conical import rank_of, reduce_representation, require_degree_one
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,6 @@ def covariances(
     return z.T @ z, h.T @ h + beta**2
 
 
-def generators(representation: Float[np.ndarray, "n N"], activation: str | Activation) -> Float[np.ndarray, "n D"]:
-    """The pairs (z zᵀ, σ(z)σ(z)ᵀ), upper triangles side by side, D = N(N+1), one row per neuron."""
-    z = np.asarray(representation, float)
-    h = activations.activate(activation, z)
-    i, j = np.triu_indices(z.shape[1])
-    return np.concatenate([z[:, i] * z[:, j], h[:, i] * h[:, j]], axis=1)
-
-
 def cone_dimension(activation: str | Activation, inputs: int) -> int:
     """The dimension of the cone of all pairs (K, K^σ) of N inputs. No pair has a larger Rank_σ (Carathéodory).
 
@@ -71,33 +60,8 @@ def cone_dimension(activation: str | Activation, inputs: int) -> int:
     >>> cone_dimension("relu", 3), cone_dimension("abs", 3), cone_dimension("linear", 3)
     (12, 9, 6)
     """
-    parity = _require_homogeneous(activation).parity
+    parity = require_degree_one(activation).parity
     return {"odd": inputs * (inputs + 1) // 2, "even": inputs**2, None: inputs * (inputs + 1)}[parity]
-
-
-def reduce_representation(
-    representation: Float[np.ndarray, "n N"], activation: str | Activation
-) -> Float[np.ndarray, "k N"]:
-    """Rescaled rows of Z with the same covariances, at most as many as the cone has dimensions (Rank(K) if σ is
-    linear).
-
-    Σ_i α_i (z_i z_iᵀ, σ(z_i)σ(z_i)ᵀ) with α = 1 is a conical combination of n generators. By Carathéodory's theorem
-    linearly independent generators are enough. Lawson and Hanson's active-set method for non-negative least squares
-    finds such a combination, and row i becomes √α_i z_i. This uses the homogeneity of σ.
-    """
-    z = np.asarray(representation, float)
-    if _require_homogeneous(activation).parity == "odd":  # σ(x) = cx: K^σ follows from K, and Rank(K) rows are enough
-        _, values, rows = np.linalg.svd(z, full_matrices=False)
-        return (values[:, None] * rows)[: _rank(z)]
-    norms = np.linalg.norm(z, axis=1)
-    kept = norms > 0
-    if not kept.any():
-        return z[kept]
-    unit = z[kept] / norms[kept, None]
-    rows = generators(unit, activation)
-    weights, _ = nnls(rows.T, (norms[kept] ** 2) @ rows, maxiter=50 * (len(rows) + rows.shape[1]))
-    chosen = weights > 0
-    return np.sqrt(weights[chosen])[:, None] * unit[chosen]
 
 
 def rank_bounds(
@@ -115,7 +79,7 @@ def rank_bounds(
     >>> found.lower, found.upper
     (2, 2)
     """
-    sigma = _require_homogeneous(activation)
+    sigma = require_degree_one(activation)
     z = np.asarray(representation, float)
     if z.ndim != 2 or not np.all(np.isfinite(z)):
         raise ValueError(f"A representation is one finite matrix, neurons × inputs; received shape {z.shape}.")
@@ -124,7 +88,7 @@ def rank_bounds(
     scale = max(float(np.max(np.abs(k), initial=0.0)), float(np.max(np.abs(activated), initial=0.0)))
     found = covariances(reduced, activation)
     residual = max(float(np.max(np.abs(a - b))) for a, b in zip((k, activated), found, strict=True))
-    rank, activated_rank = _rank(z), _rank(activations.activate(sigma, z))
+    rank, activated_rank = rank_of(z), rank_of(activations.activate(sigma, z))
     cp_lower = 0
     if np.all(activations.activate(sigma, np.array([-1.0, 1.0])) >= 0) and np.max(activated, initial=0.0) > 0:
         cp_lower = cp_lower_bound(activated)[0]
@@ -133,18 +97,3 @@ def rank_bounds(
     return RankBounds(
         lower, len(reduced), rank, activated_rank, cp_lower, reduced, residual / scale if scale else 0.0, ceiling
     )
-
-
-def _rank(matrix: np.ndarray) -> int:
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > RANK_TOLERANCE * values[0])) if len(values) and values[0] > 0 else 0
-
-
-def _require_homogeneous(activation: str | Activation) -> Activation:
-    sigma = activations.get(activation)
-    if sigma.homogeneity != 1:
-        raise ValueError(
-            f"Rank_σ is defined for activations with σ(cx) = cσ(x) for c > 0; received {sigma.name!r}. Try relu, abs "
-            "or linear."
-        )
-    return sigma

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from understudy.theory.cp_rank import bipartite_matrix, cp_rank
-from understudy.theory.ranks import cone_dimension, covariances, generators, rank_bounds, reduce_representation
+from understudy.papers.attraction_repulsion.cp_rank import bipartite_matrix, cp_rank
+from understudy.papers.attraction_repulsion.rank_bounds import cone_dimension, covariances, rank_bounds
+from understudy.surgery.conical import generators, reduce_representation
 
 RNG = np.random.default_rng(1)
 

@@ -5,13 +5,8 @@ import numpy as np
 import pytest
 
 from understudy import Population, Teacher, TwoLayer
-from understudy.tasks.order_parameters import (
-    OrderParameters,
-    constraints,
-    loss_from_order_parameters,
-    order_parameters,
-    reconstruct,
-)
+from understudy.papers.copy_average.realisation import constraints, loss_from_order_parameters, reconstruct
+from understudy.tasks import OrderParameters, order_parameters
 
 
 def dependent_teacher(d=6):
