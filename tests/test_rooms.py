@@ -18,6 +18,7 @@ ROOMS = [
     "data",
     "rays",
     "numbers",
+    "tables",
     "formulas",
     "activations",
     "gaussian",

@@ -63,7 +63,7 @@ def test_it_prints_within_80_columns_draws_and_becomes_json(tmp_path):
     found = ut.report(nets.seeded(nets.mlp, 4, 6, 2), torch.randn(50, 4))
     table = str(found).splitlines()[:2]
     assert max(map(len, table)) <= 80
-    assert "<td>0</td>" in found._repr_html_()
+    assert ">0</td>" in found._repr_html_()
     assert json.loads(json.dumps(found.to_dict()))["inputs"] == 50
     found.figure(tmp_path / "curves")
     assert (tmp_path / "curves.png").exists()

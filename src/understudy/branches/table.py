@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 
 import numpy as np
 
 from understudy.branches.result import Branch, Continuation, Side, SpecialPoint
+from understudy.tables import html_table, text_table
 
 BRANCHES = ["branch", "from", "to", "points", "index", "loss", "leaves", "ends"]
 SPECIALS = ["", "kind", "parameter", "±", "zeros", "before", "after", "certified", "branches"]
+LEFT = range(len(SPECIALS))  # all columns
 
 
 def branch_rows(result: Continuation) -> list[list[str]]:
@@ -62,17 +63,17 @@ def _side(side: Side | None) -> str:
 
 def as_text(result: Continuation) -> str:
     """Both tables in plain characters."""
-    parts = [_title(result), _aligned(BRANCHES, branch_rows(result))]
+    parts = [_title(result), text_table(BRANCHES, branch_rows(result), LEFT)]
     if result.special_points:
-        parts += ["", _aligned(SPECIALS, special_rows(result))]
+        parts += ["", text_table(SPECIALS, special_rows(result), LEFT)]
     return "\n".join(parts)
 
 
 def as_html(result: Continuation) -> str:
     """Both tables for notebooks."""
-    parts = [f"<p>{html.escape(_title(result))}</p>", _html(BRANCHES, branch_rows(result))]
+    parts = [f"<p>{html.escape(_title(result))}</p>", html_table(BRANCHES, branch_rows(result), LEFT)]
     if result.special_points:
-        parts.append(_html(SPECIALS, special_rows(result)))
+        parts.append(html_table(SPECIALS, special_rows(result), LEFT))
     return "".join(parts)
 
 
@@ -84,17 +85,3 @@ def _title(result: Continuation) -> str:
         "to "
         f"{high:g}, {len(result.special_points)} special point{'s' * (len(result.special_points) != 1)}"
     )
-
-
-def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(text) for text in column) for column in zip(heads, *rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (heads, *rows)]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def row(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"

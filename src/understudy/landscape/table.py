@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from understudy.tables import html_table, text_table
 
 if TYPE_CHECKING:
     from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph
@@ -77,31 +78,14 @@ def _counts(c: Completeness) -> list[str]:
 
 def as_text(graph: Graph) -> str:
     """The table in plain characters."""
-    heads, rows = columns(graph)
-    widths = [max(len(text) for text in column) for column in zip(heads, *rows, strict=True)]
-
-    def aligned(cells: Sequence[str]) -> str:
-        words = [c.ljust(w) if i in LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
-        return "  ".join(words).rstrip()
-
-    return "\n".join([title(graph), *map(aligned, [heads, *rows]), *told(graph)])
+    return "\n".join([title(graph), text_table(*columns(graph), LEFT), *told(graph)])
 
 
 def as_html(graph: Graph) -> str:
     """The table for notebooks."""
-    heads, rows = columns(graph)
-    style = ["text-align:left" if i in LEFT else "text-align:right" for i in range(len(heads))]
-
-    def row(tag: str, cells: Sequence[str]) -> str:
-        inner = "".join(f'<{tag} style="{s}">{html.escape(c)}</{tag}>' for s, c in zip(style, cells, strict=True))
-        return f"<tr>{inner}</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
     notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in told(graph))
-    return (
-        f"<p>{html.escape(title(graph))}</p><table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"
-        f"{notes}<p><small>{html.escape(LEGEND)}</small></p>"
-    )
+    table = html_table(*columns(graph), LEFT)
+    return f"<p>{html.escape(title(graph))}</p>{table}{notes}<p><small>{html.escape(LEGEND)}</small></p>"
 
 
 def title(graph: Graph) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from understudy.results.runs import Runs
 from understudy.results.table import as_dataframe
+from understudy.tables import html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,7 @@ AXES = ("activation", "teacher", "student", "dim", "outgoing", "bias", "init", "
 """The settings in which the cells of a grid differ."""
 
 _HEADS = ("activation", "k", "n", "d", "where the runs end", "best loss", "|∇L|")
+_LEFT = (0, 4)
 
 
 class Cells(Sequence[Runs]):
@@ -43,7 +44,7 @@ class Cells(Sequence[Runs]):
         return [summarise_cell(cell) for cell in self._cells]
 
     def _table(self) -> list[list[str]]:
-        rows = [[str(x) for x in _HEADS]]
+        rows = []
         for cell in self.summaries():
             points = cell["points"] or [{"count": 0, "label": "no runs", "kind": "minimum"}]
             for i, point in enumerate(points):
@@ -54,16 +55,10 @@ class Cells(Sequence[Runs]):
         return rows
 
     def __repr__(self) -> str:
-        rows = self._table()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        pad = [str.ljust, str.rjust, str.rjust, str.rjust, str.ljust, str.rjust, str.rjust]
-        lines = ["  ".join(p(c, w) for p, c, w in zip(pad, row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([f"{len(self)} fits", *lines])
+        return f"{len(self)} fits\n{text_table(_HEADS, self._table(), _LEFT)}"
 
     def _repr_html_(self) -> str:
-        heads, *rows = ["".join(f"<td>{html.escape(c)}</td>" for c in row) for row in self._table()]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<p>{len(self)} fits</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<p>{len(self)} fits</p>{html_table(_HEADS, self._table(), _LEFT)}"
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per seed of every fit: what was fitted, then the numbers of `Run.summary`. Needs pandas."""

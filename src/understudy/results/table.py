@@ -11,12 +11,16 @@ import numpy as np
 
 from understudy.networks import TwoLayer
 from understudy.results.runs import Runs
+from understudy.tables import html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HELD_OUT = "held out: mean cost on rows that were not trained on, of the run with the least loss."
 LEGEND = "least λ: least Hessian eigenvalue; |∇L|: largest gradient norm; time: median flow time."
+
+LEFT = (0, 1)
+"""Columns of words; the others are numbers."""
 
 LEVEL = 1e-13
 """Losses this near to their lower bound, relative to the target, are at it: sums of a few hundred terms are rounded."""
@@ -75,7 +79,7 @@ def summarise_runs(runs: Runs) -> list[Line]:
 
 
 def columns(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of the table; the first two columns are text, the others numbers."""
+    """Heads and cells of the table."""
     theory = any(line.predicted_loss is not None for line in lines)
     held_out = any(line.held_out_loss is not None for line in lines)
     more = [*(["held out"] if held_out else []), *(["- theory"] if theory else [])]
@@ -134,30 +138,13 @@ def tell_biases(runs: Runs) -> list[str]:
 
 def as_text(runs: Runs) -> str:
     """The table in plain characters."""
-    heads, rows = columns(runs.lines)
-    widths = [max(len(text) for text in column) for column in zip(heads, *rows, strict=True)]
-
-    def aligned(cells: Sequence[str]) -> str:
-        words = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
-        return "  ".join(words).rstrip()
-
-    return "\n".join([_title(runs), *map(aligned, [heads, *rows])])
+    return f"{_title(runs)}\n{text_table(*columns(runs.lines), LEFT)}"
 
 
 def as_html(runs: Runs) -> str:
     """The table for notebooks."""
-    heads, rows = columns(runs.lines)
-    style = ["text-align:left" if i < 2 else "text-align:right" for i in range(len(heads))]
-
-    def row(tag: str, cells: Sequence[str]) -> str:
-        inner = "".join(f'<{tag} style="{s}">{html.escape(c)}</{tag}>' for s, c in zip(style, cells, strict=True))
-        return f"<tr>{inner}</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return (
-        f"<p>{html.escape(_title(runs))}</p><table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"
-        f"<p><small>{html.escape(LEGEND)}</small></p>"
-    )
+    table = html_table(*columns(runs.lines), LEFT)
+    return f"<p>{html.escape(_title(runs))}</p>{table}<p><small>{html.escape(LEGEND)}</small></p>"
 
 
 def as_dataframe(records: Sequence[Mapping[str, Any]], index: str | None = None) -> pd.DataFrame:

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from understudy.tables import html_table, text_table
 from understudy.torch.batches import Sample, gather
 from understudy.torch.curvature import Landscape, Loss, RitzSpectrum, gain_within, lanczos
 from understudy.torch.edit import duplicate
 from understudy.torch.model import check_model
 from understudy.torch.progress import ProgressBar
-from understudy.torch.table import html_table, text_table
 
 NEARBY = 0.01
 """Falls of the loss are counted within this share of the parameters' length, where a quadratic model can be trusted."""

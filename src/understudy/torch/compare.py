@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from understudy.tables import html_table, text_table
 from understudy.torch.batches import Sample, gather
 from understudy.torch.edit import cut, duplicate, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph
 from understudy.torch.model import prepare
 from understudy.torch.moments import watch
-from understudy.torch.table import html_table, text_table
 
 PLACES = 16
 """Positions per input at which maps of convolutions are compared."""

@@ -12,6 +12,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from understudy.rays import aligned_groups, groups_of_cosines
+from understudy.tables import html_table, text_table
 from understudy.torch.batches import stream
 from understudy.torch.edit import get_tensor, tensors_in
 from understudy.torch.graph import Call, Graph, Space
@@ -22,7 +23,6 @@ from understudy.torch.rows import pieces_of
 from understudy.torch.select import EXACT, EXACT_RIDGE, Reader
 from understudy.torch.shrink import error_curve, readers_of
 from understudy.torch.symmetric import part_of, pivots_of, unit_sized
-from understudy.torch.table import html_table, text_table
 
 NOISE = 0.01
 EIGENVALUES = 1000

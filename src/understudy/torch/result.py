@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from understudy.tables import html_table, text_table
 from understudy.torch.edit import duplicate
 from understudy.torch.measure import Change, Cost
-from understudy.torch.table import html_table, text_table
 
 
 @dataclass(frozen=True)
