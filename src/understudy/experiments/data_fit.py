@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.experiments.description import check_finite_array
+from understudy.experiments.description import check_finite_array, is_count
 from understudy.experiments.flow_fit import FlowFit, name_of_activation
 from understudy.networks import Deep, TwoLayer
 from understudy.results import Run
@@ -46,7 +46,6 @@ class DataFit(FlowFit):
     student: int | None = None
     layers: tuple[int, ...] | None = None
     _: KW_ONLY
-    bias: str | None = None
     cost: str = "squared"
     penalty: float | None = None
 
@@ -56,16 +55,14 @@ class DataFit(FlowFit):
             raise ValueError("Give student, the width of a two-layer network, or layers, the widths of several layers.")
         widths = self.layers if self.student is None else (self.student,)
         for width in widths or (0,):
-            if isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1:
+            if not is_count(width):
                 name = "layers" if self.student is None else "student"
                 raise ValueError(f"{name} has positive whole numbers of neurons; received {width!r}.")
-        if self.bias not in (None, "none", "trained"):
-            raise ValueError(f"bias is 'none' or 'trained'; received {self.bias!r}.")
         if self.layers is not None:
             self._set(layers=tuple(int(n) for n in self.layers))
             if self.bias is not None:
                 raise ValueError(f"Networks of several layers have biases; received bias={self.bias}. Leave bias out.")
-        self._set(bias="trained" if self.bias == "trained" else None)
+        self._check_bias()
         costs.get(self.cost)
         if self.penalty is not None and not 0 < self.penalty < math.inf:
             raise ValueError(f"penalty is a positive number; received {self.penalty}.")

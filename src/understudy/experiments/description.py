@@ -75,6 +75,11 @@ def arrays_in(dataset: xr.Dataset) -> dict[str, np.ndarray]:
     return {str(n)[len(prefix) :]: v.values for n, v in dataset.data_vars.items() if str(n).startswith(prefix)}
 
 
+def is_count(value: Any) -> bool:
+    """Whether a value is a positive whole number."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value > 0)
+
+
 def check_finite_array(name: str, value: Any, *ndim: int) -> np.ndarray:
     """The value as a read-only array of finite numbers with one of these numbers of axes; raises `ValueError`."""
     try:

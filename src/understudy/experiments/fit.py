@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.experiments.description import check_finite_array
+from understudy.experiments.description import check_finite_array, is_count
 from understudy.experiments.flow_fit import FlowFit, name_of_activation
 from understudy.networks import Teacher
 from understudy.tasks import Population, Sphere
@@ -58,7 +58,6 @@ class Fit(FlowFit):
     dim: int | None = None
     outgoing: str | None = None
     sphere: bool = False
-    bias: str | None = None
     student_activation: str | None = None
     outputs: int | None = None
 
@@ -70,8 +69,7 @@ class Fit(FlowFit):
                 raise ValueError(f"The teacher has {shape[1]} inputs; received dim={self.dim}. Leave dim out.")
             self._set(teacher=shape[0], dim=shape[1])
         for name in ("teacher", "student"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            if not is_count(value := getattr(self, name)):
                 raise ValueError(f"{name} is a positive whole number of neurons; received {value!r}.")
         self._set(dim=self.teacher + 1 if self.dim is None else int(self.dim))
         if self.dim < self.teacher and "teacher_incoming" not in self.arrays:  # type: ignore[operator]
@@ -83,9 +81,7 @@ class Fit(FlowFit):
         if self.student_activation is not None:
             self._set(student_activation=name_of_activation(self.student_activation))
         self._check_outputs()
-        if self.bias not in (None, "none", "trained"):
-            raise ValueError(f"bias is 'none' or 'trained'; received {self.bias!r}.")
-        self._set(bias="trained" if self.bias == "trained" else None)
+        self._check_bias()
         self._choose()
         self._check_flow()
 
@@ -102,7 +98,7 @@ class Fit(FlowFit):
         m = self.outputs
         if m is None:
             return
-        if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
+        if not is_count(m):
             raise ValueError(f"outputs is a positive whole number; received {m!r}.")
         if "teacher_outgoing" in self.arrays:
             own = self.arrays["teacher_outgoing"]

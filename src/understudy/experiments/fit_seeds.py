@@ -12,7 +12,7 @@ from understudy.experiments.collecting import CollectProgress, FailedSeeds, Plac
 from understudy.experiments.description import OutOfTimeError
 from understudy.experiments.flow_fit import FlowFit
 from understudy.results import Run, Runs
-from understudy.results.rows import SeedRows
+from understudy.results.rows import SeedRows, join_rows
 from understudy.store import Store
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class FitOutcome:
     - `unfinished`: seeds for which there was no time; `failed`: seeds that could not be computed.
     - `unsaved`: the reason if runs could not be stored, else None.
     - `abandoned`: whether a thread is still computing, because a compilation did not end in time.
+    - `rows`: the runs as a dataset, if they were stored.
     """
 
     runs: Runs
@@ -37,6 +38,7 @@ class FitOutcome:
     failed: list[FailedSeeds] = field(default_factory=list)
     unsaved: str | None = None
     abandoned: bool = False
+    rows: xr.Dataset | None = None
 
 
 def collect_fit(
@@ -87,7 +89,8 @@ def _on_workers(
 ) -> FitOutcome:
     found = collect_rows([fit], seeds, store, place=place, progress=progress, limit=limit)
     runs = runs_of_rows(fit, found.rows[0])
-    return FitOutcome(runs, found.reused, found.unfinished.get(0, []), found.failed, found.unsaved)
+    left = found.unfinished.get(0, [])
+    return FitOutcome(runs, found.reused, left, found.failed, found.unsaved, rows=found.rows[0])
 
 
 class _LocalCollector:
@@ -101,6 +104,7 @@ class _LocalCollector:
         self.missing = [s for s in seeds if s not in there]
         self.finished: list[Run] = []
         self.waiting: list[Run] = []
+        self.parts: list[xr.Dataset] = [] if self.stored is None else [self.stored]
         self.unsaved: str | None = None
         self.note = "compiling"
         self.abandoned = False
@@ -147,6 +151,7 @@ class _LocalCollector:
             if self.waiting:
                 rows = self.fit.to_rows(self.waiting)
                 self.waiting.clear()
+                self.parts.append(rows)
                 self.keeper.put(rows)
             if last:
                 self.unsaved = None
@@ -169,7 +174,9 @@ class _LocalCollector:
                 runs |= {run.seed: run for run in runs_of_rows(self.fit, self.stored.sel(seed=sorted(known)))}
         unfinished = [s for s in self.seeds if s not in runs]
         done = self.fit.to_runs([runs[s] for s in self.seeds if s in runs])
-        return FitOutcome(done, len(self.seeds) - len(self.missing), unfinished, [], self.unsaved, self.abandoned)
+        rows = join_rows(self.parts).sel(seed=done.seeds) if self.parts else None
+        reused = len(self.seeds) - len(self.missing)
+        return FitOutcome(done, reused, unfinished, [], self.unsaved, self.abandoned, rows)
 
 
 def _batch(starts: dict[int, Any] | None, seeds: list[int]) -> Any:

@@ -43,6 +43,7 @@ class FlowFit:
     most_together: ClassVar[int] = 100
 
     activation: str = "erf"
+    bias: str | None = None
     init: str | None = None
     init_std: float | None = None
     tolerance: float = 1e-6
@@ -71,6 +72,11 @@ class FlowFit:
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def _check_bias(self) -> None:
+        if self.bias not in (None, "none", "trained"):
+            raise ValueError(f"bias is 'none' or 'trained'; received {self.bias!r}.")
+        self._set(bias="trained" if self.bias == "trained" else None)
 
     def _check_init(self, default: str = "gaussian") -> None:
         """Fill in how runs start; refuse `init_std` where it has no effect."""

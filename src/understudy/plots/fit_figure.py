@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 MOST_SOLUTIONS = 3
 
 
-def fit(runs: Runs, ax: Any = None) -> Any:
+def fit(runs: Runs, ax: Any = None, *, rows: xr.Dataset | None = None) -> Any:
     """Losses by seed, the correlations of each distinct solution, and the flow of one run; returns the figure.
 
     With `ax` only the losses are drawn, on these axes, because the number of the other panels depends on the runs.
-    Tasks without students and teachers have losses only.
+    Tasks without students and teachers have losses only. `rows`: `runs.to_dataset()`, if it is there already.
     """
-    rows, lines = runs.to_dataset(), runs.lines
+    rows, lines = runs.to_dataset() if rows is None else rows, runs.lines
     with house_style():
         if ax is not None or "student_teacher" not in rows:
             figure = ax.figure if ax is not None else new_figure(5.5, 4)
