@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import check_out, parse_seeds, translate
 from understudy.commands.screen import complain, fail, new_table, show_table
 from understudy.extras import need
@@ -36,7 +37,7 @@ def align(
         str, typer.Option(help="How many times wider than the teacher students are: 10, or 1,2,5,10.")
     ] = "10",
     polarity: Annotated[str, typer.Option(help="p in the nodes' strengths 1/j^p: 1.5, or 0.5,1,1.5.")] = "1.5",
-    seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 32, or 0,3,7, or 5-9.")] = "32",
+    seeds: shared.Seeds = "32",
     epochs: Annotated[int, typer.Option(help="Number of epochs.")] = 100,
     dim: Annotated[int, typer.Option(help="Input dimension.")] = 100,
     outputs: Annotated[int, typer.Option(help="Number of outputs.")] = 50,
@@ -56,10 +57,10 @@ def align(
     workers: Annotated[
         int | None, typer.Option("--jobs", "--workers", help="Number of threads. Default: one per core.")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
-    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
+    cluster: shared.Cluster = None,
+    scheduler_file: shared.SchedulerFile = None,
     out: Annotated[Path | None, typer.Option(help="Directory for stored results, checkpoints and the figure.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Train ReLU students on teachers with strong and weak nodes, and count the nodes that they recover.
 
@@ -195,9 +196,7 @@ def _draw(
 def _print_table(summaries: list[dict[str, Any]], seconds: float) -> None:
     from rich.console import Console
 
-    table = new_table()
-    for name in ("p", "over", "layer", "k", "n", "seeds", "epoch 5", "recovered", "loss"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = new_table(("p", "over", "layer", "k", "n", "seeds", "epoch 5", "recovered", "loss"))
     for cell in summaries:
         for layer in cell["layers"]:
             early = next((r for r in layer["recovery"] if r["epoch"] == 5), None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import check_out
 from understudy.commands.progress import reporting
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
@@ -34,8 +35,8 @@ def branch(
     start: Annotated[
         float | None, typer.Option(help="Parameter at which the first point is found. Default: --from.")
     ] = None,
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 2,
+    activation: shared.Activation = "erf",
+    teacher: shared.Teachers = 2,
     teacher_file: Annotated[Path | None, typer.Option(help="A teacher of your own: .npz, .json or .csv.")] = None,
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 1,
     dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k.")] = None,
@@ -44,8 +45,8 @@ def branch(
     ] = 8,
     step: Annotated[float, typer.Option(help="Largest step, as a share of the interval.")] = 0.02,
     depth: Annotated[int, typer.Option(help="Depth to which new branches are followed; 0 for none.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    out: shared.FigureOut = None,
+    json_: shared.Json = False,
 ) -> None:
     """Follow the best point of a fit as a parameter moves: folds, pitchforks, and the branches that leave.
 

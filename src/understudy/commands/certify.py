@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import translate
 from understudy.commands.points import read_problem
 from understudy.commands.screen import fail, new_table, show_table
@@ -32,24 +33,18 @@ def certify(
     teacher: Annotated[
         str | None, typer.Option(help="Number k of orthonormal teachers, or a file with incoming and outgoing.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Data instead of a teacher: .npz with inputs and targets, or .csv.")
-    ] = None,
-    activation: Annotated[
-        str, typer.Option(help="erf, relu, softplus[:β], hermite:ρ, …; a formula, or your module:function.")
-    ] = "erf",
-    student_activation: Annotated[
-        str | None, typer.Option(help="The students' activation. Default: the teacher's.")
-    ] = None,
+    data: shared.Data = None,
+    activation: shared.AnyActivation = "erf",
+    student_activation: shared.StudentActivation = None,
     dim: Annotated[
         int | None, typer.Option(help="Input dimension of orthonormal teachers. Default: that of the point.")
     ] = None,
-    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
-    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
-    sphere: Annotated[bool, typer.Option("--sphere", help="Students and teachers of norm 1, hermite:ρ.")] = False,
-    target: Annotated[str | None, typer.Option(help="With --data: target columns, or the array of targets.")] = None,
-    cost: Annotated[str | None, typer.Option(help="With --data: squared, cross-entropy or logistic.")] = None,
-    penalty: Annotated[float | None, typer.Option(help="With --data: λ of the penalty λ‖W‖².")] = None,
+    mean: shared.Mean = None,
+    covariance: shared.InputCovariance = None,
+    sphere: shared.Sphere = False,
+    target: shared.Target = None,
+    cost: shared.DataCost = None,
+    penalty: shared.Penalty = None,
     held_out: Annotated[
         str | None, typer.Option(help="With --data: share of the rows that was held out.", show_default="0")
     ] = None,
@@ -59,7 +54,7 @@ def certify(
     ] = False,
     proof: Annotated[bool, typer.Option("--proof", help="Prove it in ball arithmetic (extra 'proofs').")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the proof, which `understudy verify` checks.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Certify the point in a file, follow the flow from it (`--follow`), and prove what it is (`--proof`).
 
@@ -106,17 +101,8 @@ def _follow(task: Task, point: Any, certificate: Certificate) -> list[dict[str, 
     if not directions:
         return []
     found = follow_pushes(task, [point] * len(directions), directions)
-    return [
-        {
-            "direction": d.origin + 1,
-            "sign": d.sign,
-            "kind": d.kind,
-            "name": d.name,
-            "loss": d.loss,
-            "distance": d.distance,
-        }
-        for d in found
-    ]
+    told = ("sign", "kind", "name", "loss", "distance")
+    return [{"direction": d.origin + 1, **{name: getattr(d, name) for name in told}} for d in found]
 
 
 def _show(
@@ -136,9 +122,8 @@ def _show(
         return
     from rich.console import Console
 
-    table = new_table()
-    for name in names:
-        table.add_column(name.replace("_", " "))
+    heads = [name.replace("_", " ") for name in names]
+    table = new_table(heads, left=heads)
     table.add_row(*(f"{x:.6g}" if isinstance(x, float) else str(x) for x in content.values()))
     screen = Console()
     show_table(screen, table)
@@ -164,9 +149,8 @@ def _show_ends(ends: list[dict[str, Any]], known: int, kind: str) -> None:
             )
         screen.print(f"\n{words}")
         return
-    table = new_table()
-    for name in ("push along", "ends in", "name", "loss", "distance"):
-        table.add_column(name, justify="right" if name in ("loss", "distance") else "left")
+    heads = ("push along", "ends in", "name", "loss", "distance")
+    table = new_table(heads, left=heads[:3])
     for end in ends:
         along = f"{'+' if end['sign'] > 0 else '-'} direction {end['direction']}"
         table.add_row(along, end["kind"], end["name"], f"{end['loss']:.9g}", f"{end['distance']:.3g}")

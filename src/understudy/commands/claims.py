@@ -1,11 +1,11 @@
 """``understudy claims``: every claim, the paper's value, ours, and the verdict."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def claims(
     all_scales: Annotated[
         bool, typer.Option("--all-scales", help="List the quick and the full result of each claim.")
     ] = False,
-    results: Annotated[
-        Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
-    ] = None,
+    results: shared.LedgerDirectory = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="First update the stored statements from the code.")
     ] = False,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.modules import read_inputs, read_module
 from understudy.commands.screen import fail
 from understudy.extras import need
@@ -25,7 +26,7 @@ def compare(
         str | None, typer.Option(help="The student's class, as file:Class, if it is not a chain.")
     ] = None,
     teacher_module: Annotated[str | None, typer.Option(help="The teacher's class. Default: that of --module.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Show which of the teacher's neurons the student has, compared with a student with random weights.
 

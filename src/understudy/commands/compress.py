@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.modules import read_inputs, read_module
 from understudy.commands.options import check_out
 from understudy.commands.screen import fail
@@ -48,7 +49,7 @@ def compress(
         str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}. Default: as read.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the smaller network.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Make a trained PyTorch network narrower, without labels and without training.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.describing import describe
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_out, translate
-from understudy.commands.screen import fail, new_table, on_two_lines, storing
+from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, storing
 
 if TYPE_CHECKING:
     from understudy.experiments.exploring import Explore
@@ -22,27 +21,22 @@ if TYPE_CHECKING:
 
 
 def explore(
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
+    activation: shared.Activation = "erf",
     teacher: Annotated[
         str, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1, or a file.")
     ] = "4",
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
-    angles: Annotated[
-        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
-    ] = None,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
-    outgoing: Annotated[
-        str | None,
-        typer.Option(help="trained, or fixed at 1 (a soft committee machine).", show_default="trained"),
-    ] = None,
-    sphere: Annotated[bool, typer.Option("--sphere", help="Unit-norm students and teachers; hermite:ρ only.")] = False,
+    angles: shared.Angles = None,
+    dim: shared.Dim = None,
+    outgoing: shared.Outgoing = None,
+    sphere: shared.Sphere = False,
     starts: Annotated[int, typer.Option(help="Number of random searches.")] = 256,
     seed: Annotated[int, typer.Option(help="Which random searches.")] = 0,
     init_std: Annotated[float, typer.Option(help="Standard deviation of the starts.")] = 0.5,
     out: Annotated[
         Path | None, typer.Option(help="Directory for the stored graph and its figures; an interrupted run resumes.")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Find critical points of any index, certify them, remove symmetric copies, and follow saddles down to minima.
 
@@ -98,10 +92,7 @@ def _collect(description: Explore, starts: int, out: Path | None, quiet: bool) -
         with reporting("searches", quiet) as reporter:
             return collect_graph(description, starts, store, progress=reporter.collecting)
     except KeyboardInterrupt:
-        kept = f"finished searches are kept in {out}" if out is not None else "nothing is kept: there is no --out"
-        sys.stderr.write(f"\nInterrupted: {kept}.\n")
-        sys.stderr.flush()
-        os._exit(130)  # a compilation under way in the worker thread cannot be interrupted otherwise
+        exit_interrupted("searches", out)
 
 
 def _report(graph: Graph, seconds: float, as_json: bool) -> None:

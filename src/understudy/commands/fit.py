@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.describing import describe, read_activation
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table
+from understudy.commands.screen import complain, exit_interrupted, fail, new_table, on_two_lines, show_table
 
 if TYPE_CHECKING:
     from understudy.experiments.fit_seeds import FitOutcome
@@ -29,57 +30,37 @@ OPTIONS = {
 
 
 def fit(
-    activation: Annotated[
-        str,
-        typer.Option(help="erf, relu, softplus[:β], tanh, gelu, hermite:ρ, …; a formula, or your module:function."),
-    ] = "erf",
+    activation: shared.AnyActivation = "erf",
     teacher: Annotated[
         str | None,
         typer.Option(help="Number k of orthonormal teachers with outgoing weights 1, or a file.", show_default="8"),
     ] = None,
     student: Annotated[int | None, typer.Option(help="Number n of student neurons.", show_default="4")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Fit data instead of a teacher: .npz with inputs and targets, or .csv.")
-    ] = None,
+    data: shared.Data = None,
     layers: Annotated[
         str | None, typer.Option(help="With --data: hidden layers of a deeper network with biases, such as 16-16.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="With --data: target columns, or the array of targets.", show_default="last")
-    ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(help="With --data: squared, cross-entropy or logistic.", show_default="squared"),
-    ] = None,
-    penalty: Annotated[
-        float | None, typer.Option(help="With --data: λ of the penalty λ‖W‖².", show_default="none")
-    ] = None,
+    target: shared.Target = None,
+    cost: shared.DataCost = None,
+    penalty: shared.Penalty = None,
     held_out: Annotated[
         str | None,
         typer.Option(help="With --data: share of the rows not trained on, or a file.", show_default="0.2"),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Number of seeds, or a list: 20, or 0,3,7, or 5-9.")] = "20",
-    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
-    outgoing: Annotated[
-        str | None,
-        typer.Option(help="trained, or fixed at 1 (a soft committee machine).", show_default="trained"),
-    ] = None,
+    seeds: shared.Seeds = "20",
+    dim: shared.Dim = None,
+    outgoing: shared.Outgoing = None,
     outputs: Annotated[
         int | None, typer.Option(help="Number m of outputs; teacher j writes to output j mod m.", show_default="1")
     ] = None,
-    student_activation: Annotated[
-        str | None, typer.Option(help="The students' activation. Default: the teacher's.")
-    ] = None,
+    student_activation: shared.StudentActivation = None,
     bias: Annotated[
         str | None,
         typer.Option(help="none, or trained (a bias per student, and an offset).", show_default="none"),
     ] = None,
-    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
-    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
-    sphere: Annotated[
-        bool,
-        typer.Option("--sphere", help="Unit-norm students and teachers, uniform starts; hermite:ρ only."),
-    ] = False,
+    mean: shared.Mean = None,
+    covariance: shared.InputCovariance = None,
+    sphere: shared.Sphere = False,
     init_std: Annotated[
         float | None, typer.Option(help="Standard deviation of the initial weights.", show_default="0.1")
     ] = None,
@@ -98,12 +79,12 @@ def fit(
         typer.Option("--continue", help="Continue from the end points of a stored result (a file or a directory)."),
     ] = None,
     proof: Annotated[bool, typer.Option("--proof", help="Also prove what each end point is (extra 'proofs').")] = False,
-    limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of processes. Default: up to one per core.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
-    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    limit: shared.Limit = None,
+    jobs: shared.Jobs = None,
+    cluster: shared.Cluster = None,
+    scheduler_file: shared.SchedulerFile = None,
+    out: shared.FigureOut = None,
+    json_: shared.Json = False,
 ) -> None:
     """Follow gradient flow from many seeds to critical points, certify each, and show what every neuron became.
 
@@ -193,10 +174,7 @@ def _collect(
                 jobs=jobs,
             )
     except KeyboardInterrupt:
-        kept = f"finished seeds are kept in {out}" if out is not None else "nothing is kept: there is no --out"
-        sys.stderr.write(f"\nInterrupted: {kept}.\n")
-        sys.stderr.flush()
-        os._exit(130)  # a compilation under way in the worker thread cannot be interrupted otherwise
+        exit_interrupted("seeds", out)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         fail(translate(error, OPTIONS))
 
@@ -257,7 +235,9 @@ def _draw(description: FlowFit, outcome: FitOutcome, out: Path, quiet: bool) -> 
     from understudy.store import Store
 
     try:
-        paths = save(plots.fit(outcome.runs), Store(out).path(description.configuration()).with_suffix(""))
+        paths = save(
+            plots.fit(outcome.runs, rows=outcome.rows), Store(out).path(description.configuration()).with_suffix("")
+        )
     except OSError as error:
         complain(f"The figure could not be written: {error}")
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import check_out, translate
 from understudy.commands.screen import fail, new_table, show_table, storing
 
@@ -24,25 +25,21 @@ WIDE = 120  # columns of a screen that has room for the other neurons, too
 
 
 def grow(
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 8,
+    activation: shared.Activation = "erf",
+    teacher: shared.Teachers = 8,
     student: Annotated[int, typer.Option(help="Number of student neurons to grow to.")] = 4,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
-    angles: Annotated[
-        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
-    ] = None,
-    teacher_file: Annotated[
-        Path | None, typer.Option(help="Your own teacher: .npz, .json, .npy or .csv, as for fit --teacher.")
-    ] = None,
+    dim: shared.Dim = None,
+    angles: shared.Angles = None,
+    teacher_file: shared.TeacherFile = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: grow its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result.")] = None,
-    layer: Annotated[int, typer.Option(help="Hidden layer of a deeper network in --result; 0 is the first.")] = 0,
+    layer: shared.HiddenLayer = 0,
     mu: Annotated[float, typer.Option(help="Share of the first part when a neuron is split.")] = 0.5,
     push: Annotated[float, typer.Option(help="Length of the push along the least eigenvector.")] = 1e-2,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
-    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    cluster: shared.Cluster = None,
+    scheduler_file: shared.SchedulerFile = None,
+    out: shared.TableOut = None,
+    json_: shared.Json = False,
 ) -> None:
     """Grow a student one neuron at a time: follow the flow, split the averaging neuron, push, and repeat.
 
@@ -76,7 +73,7 @@ def _describe(
     """The growth that the options describe, its first task, and a readable description."""
     import numpy as np
 
-    from understudy.commands.sources import read_result, read_teacher
+    from understudy.commands.sources import describe_source, read_result, read_teacher
     from understudy.experiments.fit import Fit
     from understudy.experiments.growing import Grow
     from understudy.surgery.grow import first_neuron
@@ -90,7 +87,7 @@ def _describe(
     teacher = read_teacher(*source)
     task = Population(teacher, 1)
     arrays = {name: array for name, (_, array) in task.givens().items()}
-    told = {"activation": teacher.activation.name, "teacher": teacher.width, "student": student, "dim": teacher.dim}
+    told = describe_source(teacher, student)
     fit = Fit(student=1, activation=teacher.activation.name, arrays=arrays)
     return Grow(fit, **numbers, start=np.asarray(task.flatten(first_neuron(teacher)))), task, told
 
@@ -124,10 +121,9 @@ def _print(content: dict[str, Any]) -> None:
 
     console = Console()
     wide = console.width >= WIDE
-    table = new_table()
     others = ("others: |w|", "a", "u") if wide else ()
-    for name in ("n", "verdict", "label", "loss", "average: |w|", "a", *others, "split", *(("λ",) if wide else ())):
-        table.add_column(name, justify="left" if name in ("verdict", "label") else "right", no_wrap=True)
+    heads = ("n", "verdict", "label", "loss", "average: |w|", "a", *others, "split", *(("λ",) if wide else ()))
+    table = new_table(heads, left=("verdict", "label"))
     for row in content["stages"]:
         rest = [i for i in range(row["width"]) if i != row["averaging"]]
         pick = lambda key, rest=rest, row=row: _range([_size(row[key][i]) for i in rest])  # noqa: E731

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import check_out
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import name_of, read_stored
@@ -23,11 +24,8 @@ SHOWN = 1000
 
 
 def layers(
-    network: Annotated[
-        Path,
-        typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
-    ],
-    seed: Annotated[int | None, typer.Option(help="Seed of the network in a stored fit. Default: the best.")] = None,
+    network: shared.StoredNetworkFile,
+    seed: shared.StoredSeed = None,
     data: Annotated[
         Path | None, typer.Option(help="An .npz with inputs (N, d) and targets. Default: the archive's own.")
     ] = None,
@@ -44,7 +42,7 @@ def layers(
         bool, typer.Option("--bound", help="Also bound the loss of the best network of any width (one hidden layer).")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Directory for the figure and the forces (.npz).")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Look inside a trained network: forces on each hidden layer, its ranks, and neurons that can be merged.
 
@@ -273,10 +271,7 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
         f"|∇L| {summary['gradient_norm']:.1e}, ‖useless weights‖² {max(summary['useless_weights'], 0):.2g}",
         highlight=False,
     )
-    table = new_table()
-    heads = ("layer", "neurons", "ranks", "rays", "merge", "dead", "attract", "repel", "imbalance")
-    for name in heads:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = new_table(("layer", "neurons", "ranks", "rays", "merge", "dead", "attract", "repel", "imbalance"))
     for row in rows:
         counts = [str(row[k]) for k in ("rays", "mergeable", "dead")]
         sizes = [f"{row[k]:.1e}" for k in ("attraction", "repulsion", "imbalance")]

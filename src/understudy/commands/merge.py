@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.options import check_out
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import name_of, read_stored
@@ -26,11 +27,8 @@ layer, the merge is expensive and gains nothing."""
 
 
 def merge(
-    network: Annotated[
-        Path,
-        typer.Argument(help="An .npz archive of weights W1…WL, b1…bL, the .nc of a stored fit, or a PyTorch chain."),
-    ],
-    seed: Annotated[int | None, typer.Option(help="Seed of the network in a stored fit. Default: the best.")] = None,
+    network: shared.StoredNetworkFile,
+    seed: shared.StoredSeed = None,
     activation: Annotated[str | None, typer.Option(help="relu, abs, linear or quadratic. Default: as stored.")] = None,
     data: Annotated[
         Path | None,
@@ -48,7 +46,7 @@ def merge(
         float, typer.Option(help="Distance of unit vectors up to which neurons count as aligned.")
     ] = 1e-6,
     out: Annotated[Path | None, typer.Option(help="Directory for the reduced network and the figure.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Merge aligned neurons of a stored network, and report the change of its outputs and norm.
 
@@ -170,10 +168,8 @@ def _print_table(
     report = merged.report
     console = Console()
     console.print(f"[bold]{stored.source}[/], {activation}", soft_wrap=True, highlight=False)
-    table = new_table()
-    table.add_column("hidden layer")
-    for name in ("neurons before", "after", "groups", "removed"):
-        table.add_column(name, justify="right")
+    heads = ("hidden layer", "neurons before", "after", "groups", "removed")
+    table = new_table(heads, left=heads[:1])
     for layer in report.layers:
         cells = (layer.layer, layer.before, layer.after, len(layer.groups), len(layer.removed))
         table.add_row(*(str(cell) for cell in cells))

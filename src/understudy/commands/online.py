@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.online_phases import show_phases
 from understudy.commands.options import check_out
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def online(
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, hermite:ρ, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 2,
+    activation: shared.Activation = "erf",
+    teacher: shared.Teachers = 2,
     student: Annotated[int, typer.Option(help="Number n of student neurons.")] = 2,
     rate: Annotated[float, typer.Option(help="Learning rate η; one step is η/d times the gradient.")] = 0.1,
     noise: Annotated[float, typer.Option(help="Standard deviation of the label noise.")] = 0.0,
@@ -43,8 +44,8 @@ def online(
             help="Learning rates 0.1,0.3,1: the error for α → ∞ at each, for --teacher to --student students."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the stored result and the figure.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    out: shared.FigureOut = None,
+    json_: shared.Json = False,
 ) -> None:
     """Follow one-pass SGD in the limit of large dimension: overlaps, error, plateaus and when they end.
 
@@ -206,9 +207,8 @@ def _print(
         f"noise {told['noise']:g}",
         highlight=False,
     )
-    table = new_table()
-    for name in ("α", "loss", "largest overlap with each teacher", *(["simulated loss"] if beside is not None else [])):
-        table.add_column(name, justify="right")
+    heads = ("α", "loss", "largest overlap with each teacher", *(["simulated loss"] if beside is not None else []))
+    table = new_table(heads)
     for i in np.unique(np.linspace(0, len(result.times) - 1, 9).astype(int)) if len(result.times) else ():
         overlaps = " ".join(f"{x:.3f}" for x in np.abs(result.teacher_overlaps[i]).max(axis=0))
         extra = []
@@ -232,10 +232,7 @@ def _print(
 
 def _print_plateaus(console: Console, plateaus: list[Plateau]) -> None:
     """One column per plateau, so that three fit on a narrow screen with all their digits."""
-    table = new_table()
-    table.add_column("")
-    for i in range(len(plateaus)):
-        table.add_column(f"plateau {i + 1}", justify="right")
+    table = new_table(("", *(f"plateau {i + 1}" for i in range(len(plateaus)))), left=("",))
     rows: dict[str, Callable[[Plateau], str]] = {
         "from α": lambda p: f"{p.begin:g}",
         "to α": lambda p: f"{p.end:g}",

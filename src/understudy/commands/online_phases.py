@@ -75,10 +75,7 @@ def _print(told: dict[str, Any], phases: Phases) -> None:
     console = Console()
     title = f"[bold]{told['activation']}[/], {told['teacher']} teachers, noise {told['noise']:g}: error for α → ∞"
     console.print(title, highlight=False)
-    table = new_table()
-    table.add_column("η", justify="right")
-    for width in phases.widths:
-        table.add_column(f"{width} students", justify="right")
+    table = new_table(("η", *(f"{width} students" for width in phases.widths)))
     for rate, row in zip(phases.rates, phases.errors, strict=True):
         table.add_row(f"{rate:g}", *(f"{value:.3e}" if math.isfinite(value) else "unstable" for value in row))
     show_table(console, table)

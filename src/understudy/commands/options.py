@@ -1,4 +1,4 @@
-"""Options that several commands share: seeds, numbers, a writable directory."""
+"""Values of options that several commands share: seeds, numbers, a writable directory."""
 
 from __future__ import annotations
 

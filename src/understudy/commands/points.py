@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.commands.describing import read_activation, read_data_options
+from understudy.commands.sources import read_inputs, read_result, read_teacher
 
 if TYPE_CHECKING:
     from understudy.networks import Deep, Teacher, TwoLayer
@@ -28,7 +29,8 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
     if file.suffix == ".nc":
         if "teacher" in given or "data" in given:
             raise ValueError(f"{file} says what was fitted; leave --teacher and --data out.")
-        return _stored(file, given.get("seed"))
+        _, task, point, _ = read_result(file, given.get("seed"), reduced=False)
+        return task, point
     if "seed" in given:
         raise ValueError(f"--seed chooses a run of a stored fit (.nc); {file} holds one point.")
     point = read_point(file)
@@ -83,23 +85,9 @@ def read_point(file: Path) -> TwoLayer | Deep:
     return TwoLayer(incoming, **parts)
 
 
-def _stored(file: Path, seed: int | None) -> tuple[Task, Any]:
-    from understudy.experiments.opening import open_fit
-
-    try:
-        fit, runs = open_fit(file)
-    except OSError as error:
-        raise ValueError(str(error)) from None
-    found = [run for run in runs if (run.loss == run.loss if seed is None else run.seed == seed)]
-    if not found:
-        raise ValueError(f"{file} has the seeds {', '.join(map(str, runs.seeds))}; received --seed {seed}.")
-    return fit.task(), min(found, key=lambda run: run.loss).parameters
-
-
 def _of_teacher(file: Path, point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> tuple[Task, Any]:
     import numpy as np
 
-    from understudy.commands.sources import read_inputs
     from understudy.networks import TwoLayer
     from understudy.tasks import Population, Sphere
 
@@ -111,12 +99,8 @@ def _of_teacher(file: Path, point: TwoLayer | Deep, activation: str, given: dict
     biased = point.bias is not None or point.offset is not None
     if biased:
         bias = np.zeros(point.width) if point.bias is None else point.bias
-        point = TwoLayer(
-            point.incoming,
-            point.outgoing,
-            bias,
-            np.zeros(point.outgoing.shape[1:]) if point.offset is None else point.offset,
-        )
+        offset = np.zeros(point.outgoing.shape[1:]) if point.offset is None else point.offset
+        point = TwoLayer(point.incoming, point.outgoing, bias, offset)
     inputs = read_inputs(given.get("mean"), given.get("covariance"))
     sigma = given.get("student_activation")
     task = Population(
@@ -162,8 +146,6 @@ def _of_data(point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> 
 
 def _teacher(text: str, activation: str, dim: int) -> Teacher:
     """Orthonormal teachers by number, or those in a file."""
-    from understudy.commands.sources import read_teacher
-
     if text.isdigit():
         return read_teacher(activation, int(text), dim, None, None)
     return read_teacher(activation, 0, None, None, Path(text))

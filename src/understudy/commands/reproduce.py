@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.claims import print_table, verdict_text
 from understudy.commands.options import check_out, translate
 from understudy.commands.screen import fail
@@ -26,18 +27,16 @@ def reproduce(
         bool, typer.Option("--full", help="Measure at full scale, the paper's or close to it, rather than in minutes.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Directory for results, figures and the page.")] = Path("results/papers"),
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_: shared.Json = False,
     force: Annotated[bool, typer.Option("--force", help="Measure finished claims and parts again.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Also enter the results in the ledger.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Number of processes. Default: up to one per core.")] = None,
-    results: Annotated[
-        Path | None, typer.Option(help="Directory of the ledger's files, instead of the packaged one.")
-    ] = None,
+    jobs: shared.Jobs = None,
+    results: shared.LedgerDirectory = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting: seeds=32, or channels=[64,64].")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
-    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
+    cluster: shared.Cluster = None,
+    scheduler_file: shared.SchedulerFile = None,
     cost: Annotated[bool, typer.Option("--cost", help="Only print how long it would take.")] = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare every check with the ledger; exit with code 1 if one differs.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -55,12 +57,29 @@ def exit_if_unstored(problem: str | None) -> None:
         raise typer.Exit(1)
 
 
-def new_table() -> Table:
-    """An empty table in the style of all commands: a rule below the headings, and no other lines."""
+def exit_interrupted(what: str, out: Path | None) -> NoReturn:
+    """Say which work is kept after Ctrl-C, and exit with code 130.
+
+    The process ends at once: a compilation under way in a worker thread cannot be interrupted otherwise.
+    """
+    kept = f"finished {what} are kept in {out}" if out is not None else "nothing is kept: there is no --out"
+    sys.stderr.write(f"\nInterrupted: {kept}.\n")
+    sys.stderr.flush()
+    os._exit(130)
+
+
+def new_table(heads: Iterable[str] = (), left: Collection[str] = ()) -> Table:
+    """A table without rows in the style of all commands: a rule below the headings, and no other lines.
+
+    Columns in `left` are aligned to the left, the others to the right. They are not broken over lines.
+    """
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for head in heads:
+        table.add_column(head, justify="left" if head in left else "right", no_wrap=True)
+    return table
 
 
 def show_table(console: Console, table: Table) -> None:

@@ -44,6 +44,11 @@ def read_teacher(
     )
 
 
+def describe_source(teacher: Teacher, student: int) -> dict[str, Any]:
+    """A teacher and the number of its students, for a readable description."""
+    return {"activation": teacher.activation.name, "teacher": teacher.width, "student": student, "dim": teacher.dim}
+
+
 def _teacher_in(file: Path, outputs: int | None = None) -> dict[str, Any]:
     from understudy.networks.teacher_files import parse_teacher, read_bytes
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.commands.options import check_out
+from understudy.commands import shared
+from understudy.commands.options import check_out, parse_list
 from understudy.commands.screen import fail, new_table, show_table, storing
 
 if TYPE_CHECKING:
@@ -18,27 +18,23 @@ if TYPE_CHECKING:
 
 
 def split(
-    activation: Annotated[str, typer.Option(help="erf, relu, softplus[:β], sigmoid, tanh, …")] = "erf",
-    teacher: Annotated[int, typer.Option(help="Number k of orthonormal teachers with outgoing weights 1.")] = 5,
+    activation: shared.Activation = "erf",
+    teacher: shared.Teachers = 5,
     student: Annotated[int, typer.Option(help="Number n of student neurons before the split.")] = 2,
-    dim: Annotated[int | None, typer.Option(help="Input dimension d. Default: k + 1.")] = None,
-    angles: Annotated[
-        str | None, typer.Option(help="Angles of teachers in the plane, in units of π: 0,0.25,1.5.")
-    ] = None,
-    teacher_file: Annotated[
-        Path | None, typer.Option(help="Your own teacher: .npz, .json, .npy or .csv, as for fit --teacher.")
-    ] = None,
+    dim: shared.Dim = None,
+    angles: shared.Angles = None,
+    teacher_file: shared.TeacherFile = None,
     result: Annotated[Path | None, typer.Option(help="A file stored by `fit --out`: split its best run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in --result, or of the start.")] = None,
     neuron: Annotated[int | None, typer.Option(help="Split only this neuron.")] = None,
-    layer: Annotated[int, typer.Option(help="Hidden layer of a deeper network in --result; 0 is the first.")] = 0,
+    layer: shared.HiddenLayer = 0,
     mus: Annotated[str, typer.Option(help="Shares μ to certify, such as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
         bool,
         typer.Option("--follow", help="Push each split point (except non-strict saddles) both ways, and follow."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Directory for the figure and the table as JSON.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    out: shared.TableOut = None,
+    json_: shared.Json = False,
 ) -> None:
     """Split each neuron of a minimum, certify the split points, and follow the flow from them.
 
@@ -50,11 +46,11 @@ def split(
     """
     begun = time.perf_counter()
     check_out(out)
-    shares = _shares(mus)
+    shares = parse_list(mus, "--mus", "--mus=-1,0.5")
     from rich.console import Console
 
     from understudy.commands.progress import reporting
-    from understudy.commands.sources import name_by_hash, read_result, read_teacher
+    from understudy.commands.sources import describe_source, name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
     from understudy.experiments.splitting import find_minimum, population_of
 
@@ -64,12 +60,7 @@ def split(
             _, task, point, told = read_result(result, seed)
         else:
             source = read_teacher(activation, teacher, dim, angles, teacher_file)
-            told = {
-                "activation": source.activation.name,
-                "teacher": source.width,
-                "student": student,
-                "dim": source.dim,
-            }
+            told = describe_source(source, student)
             task = population_of(source, student)
             with reporting("starts", json_) as reporter:
                 point, told["seed"] = find_minimum(
@@ -114,17 +105,6 @@ def _split(
         return split_report(task, point, neurons, shares, layer=layer, follow=follow, watch=show)
 
 
-def _shares(text: str) -> list[float]:
-    """`-1,0.5` as a list of finite numbers."""
-    try:
-        shares = [float(x) for x in text.split(",")]
-    except ValueError:
-        shares = [math.nan]
-    if not all(math.isfinite(mu) for mu in shares):
-        fail(f"--mus are finite numbers separated by commas; received {text!r}. Try --mus=-1,0.5.")
-    return shares
-
-
 def _print(report: dict[str, Any]) -> None:
     from rich.console import Console
 
@@ -143,9 +123,7 @@ def _print(report: dict[str, Any]) -> None:
             f"scenario {row['scenario']}, eigenvalues of Y {row['least_of_Y']:.1e} to {row['largest_of_Y']:.1e}",
             highlight=False,
         )
-        table = new_table()
-        for name in ("μ", "verdict", "index", "least λ", "lower bound", "upper bound"):
-            table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+        table = new_table(("μ", "verdict", "index", "least λ", "lower bound", "upper bound"), left=("verdict",))
         for s in row["splits"]:
             values = [s[key] for key in ("least_eigenvalue", "lower_bound", "upper_bound")]
             numbers = ("" if value is None else f"{value:.1e}" for value in values)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
 from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table
@@ -28,21 +29,21 @@ def sweep(
     seeds: Annotated[str, typer.Option(help="Seeds of every cell: 20, or 0,3,7, or 5-9.")] = "20",
     outgoing: Annotated[str, typer.Option(help="trained, fixed, or both separated by a comma.")] = "trained",
     bias: Annotated[str, typer.Option(help="none, trained, or both separated by a comma.")] = "none",
-    mean: Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")] = None,
-    covariance: Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")] = None,
+    mean: shared.Mean = None,
+    covariance: shared.InputCovariance = None,
     init: Annotated[str, typer.Option(help="gaussian or glorot.")] = "gaussian",
     init_std: Annotated[
         str | None, typer.Option(help="Standard deviations of the initial weights.", show_default="0.1")
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Relative and absolute tolerance of the flow.")] = 1e-6,
-    limit: Annotated[float | None, typer.Option(help="Stop after this many seconds; finished seeds are kept.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")] = None,
-    scheduler_file: Annotated[Path | None, typer.Option(help="Scheduler file of a Dask cluster.")] = None,
+    limit: shared.Limit = None,
+    cluster: shared.Cluster = None,
+    scheduler_file: shared.SchedulerFile = None,
     workers: Annotated[
         int | None, typer.Option("--jobs", "--workers", help="Local processes. Default: one per core.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the stored cells, the table and the figure.")] = Path("sweep"),
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Fit every cell of a grid. Seeds that this command or `fit` has stored are not computed again.
 

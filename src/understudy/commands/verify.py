@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from understudy.commands import shared
 from understudy.commands.screen import complain, fail
 
 
 def verify(
     file: Annotated[Path, typer.Argument(help="A proof that `understudy certify --proof --out` wrote.")],
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_: shared.Json = False,
 ) -> None:
     """Check a proof: derive everything from the numbers in the file, by code that shares nothing with the prover.
 
