@@ -2,12 +2,15 @@
 
 import time
 
+import numpy as np
 import pytest
 from distributed import LocalCluster
 
+from understudy import plots
 from understudy.experiments import Fit, Place, collect_fit, collect_rows
 from understudy.experiments import collecting as module
 from understudy.experiments.collecting import group_size, in_background, seed_groups
+from understudy.results import Runs
 from understudy.store import Store
 
 SMALL = Fit(2, 1)
@@ -70,6 +73,19 @@ def test_a_full_disk_costs_no_seeds(tmp_path, monkeypatch):
     found = collect_fit(SMALL, [0, 1], Store(tmp_path))
     assert found.runs.seeds == [0, 1]
     assert "No space left on device" in found.unsaved
+
+
+def test_a_stored_fit_is_drawn_from_the_rows_it_has(tmp_path, monkeypatch):
+    collect_fit(SMALL, [0], Store(tmp_path))
+    outcome = collect_fit(SMALL, [2, 0], Store(tmp_path))
+    fresh = outcome.runs.to_dataset()
+    assert outcome.rows["seed"].values.tolist() == [2, 0]
+    assert set(outcome.rows.data_vars) == set(fresh.data_vars)
+    for name in ("loss", "final", "student_teacher", "label"):
+        assert np.array_equal(outcome.rows[name].values, fresh[name].values)
+    monkeypatch.delattr(Runs, "to_dataset")
+    assert plots.fit(outcome.runs, rows=outcome.rows).axes
+    assert collect_fit(SMALL, [1]).rows is None
 
 
 def test_groups_keep_every_worker_busy():
