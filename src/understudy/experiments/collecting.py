@@ -134,7 +134,7 @@ def collect_rows(
 
 
 class _Collector:
-    """The client's side: hands out groups of seeds, and keeps the rows that come back."""
+    """Runs on the client: submits groups of seeds, and stores the rows that are returned."""
 
     def __init__(
         self,

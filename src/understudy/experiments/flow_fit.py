@@ -144,11 +144,11 @@ class FlowFit:
         return FlowOptions(**chosen)
 
     def start_options(self) -> dict[str, Any]:
-        """How `fit_each` draws starts."""
+        """The arguments of `fit_each` that say how starts are drawn."""
         return {"init": self.init, "init_std": INIT_STD if self.init_std is None else self.init_std}
 
     def finish(self, run: Run) -> Run:
-        """A finished run, with additions that only this description can make."""
+        """A finished run, with what only this description can add, such as the loss on held-out data."""
         return run
 
     def follow(

@@ -92,7 +92,7 @@ def piecewise_linear_partials(
 ) -> tuple[BiasedPartials, BiasedPartials]:
     """Both activations slope·x + kink·|x|: the partials (NaN where they do not exist), and their summands' sizes.
 
-    A kinked neuron of zero norm is smooth unless its bias is zero, too. At u = ±1 the second partials do not exist
+    A kinked neuron of zero norm is smooth unless its bias is zero as well. At u = ±1 the second partials do not exist
     where both kinks lie at the same input.
     """
     (m1, m2), q12 = means, c.q12
@@ -157,7 +157,7 @@ def _from_kinks(e: _Expectations, c: Covariance, m1: Array, m2: Array, q12: Arra
 
 
 def _threshold(mean: Array, norm: Array) -> Array:
-    """mean/norm. At norm 0: a number so large that every density is zero, or 0 if the mean is 0."""
+    """mean/norm. If the norm is 0, a number so large that every density vanishes, or 0 if the mean is 0."""
     return jnp.where(norm > 0, mean / jnp.where(norm > 0, norm, 1.0), 1e30 * jnp.sign(mean))
 
 

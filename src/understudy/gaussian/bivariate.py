@@ -35,10 +35,10 @@ _FAR, _TERMS = 3.5, 34
 
 
 def keep(*arrays: Float[Array, "..."]) -> list[Float[Array, "..."]]:
-    """The same numbers, computed once.
+    """Return the same numbers, computed once.
 
     XLA on CPUs copies what looks cheap, sums and even exponentials, into everything that uses it. It does not copy
-    divisions into loops that use each element many times: these divide by a one that it does not see through.
+    divisions into loops that use each element many times. So this divides by a one that XLA cannot recognise.
     """
     first = arrays[0][(0,) * arrays[0].ndim]
     one = 1.0 + 0.0 * jnp.isfinite(first)
@@ -153,7 +153,7 @@ def hyperbolic(cosine: Array, sine: Array) -> Array:
 
 
 def quadrant(h: Array, k: Array, cosine: Array, sine: Array, nodes: int) -> Quadrant:
-    """P(x > -h, y > -k) and more, see `Quadrant`; `cosine` and `sine` are any positive multiple of ρ and √(1 - ρ²)."""
+    """P(x > -h, y > -k) and the rest of `Quadrant`; `cosine` and `sine` are any positive multiple of ρ and √(1 - ρ²)."""
     sign = jnp.where(cosine < 0, -1.0, 1.0)
     bare = (cosine < 0) & (h + k <= 0)
     found = integrals(h, sign * k, hyperbolic(cosine, sine), bare, nodes)
@@ -164,7 +164,7 @@ def quadrant(h: Array, k: Array, cosine: Array, sine: Array, nodes: int) -> Quad
 _NODES, _TINY = 11, 1e-150
 _HALF = np.polynomial.legendre.leggauss(2 * _NODES)
 _POINTS, _WEIGHTS = _HALF[0][_NODES:], _HALF[1][_NODES:]
-"""The positive half of a symmetric rule, for integrands that are even.
+"""The positive half of a symmetric rule, for even integrands.
 
 The integrand of `_wedge` has poles at ±i/ratio, ratio ≤ 1, and is at most 1 up to there: (1 + √2)^(-4·11) = 1e-17."""
 
@@ -177,7 +177,7 @@ def _wedge(longer: Array, ratio: Array) -> Array:
 
 
 def _owen(own: Array, other: Array, erfs: Array) -> Array:
-    """T(own, other/own) of any signs, where sign(0) counts as +; `erfs` is erf(own/√2) erf(other/√2)."""
+    """T(own, other/own) for arguments of any sign, where sign(0) counts as +; `erfs` is erf(own/√2) erf(other/√2)."""
     p, q = jnp.abs(own), jnp.abs(other)
     longer, shorter = jnp.maximum(p, q), jnp.minimum(p, q)
     small = _wedge(longer, shorter / longer)

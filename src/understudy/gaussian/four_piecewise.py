@@ -11,7 +11,7 @@ dS/dt = Σ_{a ∈ {i,j}, b ∈ {l,m}} ρ_ab (4/π²) (1 - t²ρ_ab²)^(-½) asin
 (Plackett 1954, Biometrika 41, 351). The integrand is analytic inside (0, 1) and has square-root singularities at t = 1
 where the covariance is singular, so a double-exponential rule is used.
 
-A variance below 1e-13 of what it was before conditioning is rounding and counts as zero; a sign of it as 0.
+A variance below 1e-13 times its value before conditioning is a rounding error. It counts as zero, and so does the sign.
 """
 
 import math
@@ -77,7 +77,7 @@ def _asin(k: Array, a: int, b: int) -> Array:
 
 
 def _density(k: Array, a: int) -> Array:
-    """2p(x_a = 0) = √(2/(π C_aa)), or 0 if the neuron is zero, because its sign does not change."""
+    """2p(x_a = 0) = √(2/(π C_aa)), or 0 for a zero neuron, whose sign does not change."""
     there = k[..., a, a] > 0
     return jnp.where(there, jnp.sqrt(2 / math.pi / jnp.where(there, k[..., a, a], 1.0)), 0.0)
 

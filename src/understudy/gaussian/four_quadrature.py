@@ -78,7 +78,7 @@ def quadrature_averages(
 
 
 _ROUNDING = 1e-14
-"""A variance that conditioning reduces by this factor is rounding."""
+"""A variance that conditioning reduces by this factor is a rounding error."""
 
 
 def _is_polynomial(activation: Activation) -> bool:
@@ -91,7 +91,7 @@ def _over_root(row: Array, variance: Array, before: Array) -> Array:
 
 
 def _correlations(rest: Array, before: Array) -> tuple[Array, Array]:
-    """Standard deviations and correlations after conditioning; zero where they are rounding."""
+    """Standard deviations and correlations after conditioning; zero where only rounding errors are left."""
     variance = jnp.diagonal(rest)
     there = variance > _ROUNDING * before
     spread = jnp.where(there, jnp.sqrt(jnp.where(there, variance, 1.0)), 0.0)

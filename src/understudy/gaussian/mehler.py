@@ -68,7 +68,7 @@ def term_count(scale: float) -> int:
 
 @lru_cache(maxsize=8)
 def transform(scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes x_q and the matrix T with c_m = Σ_q σ(r x_q) T_qm, for every r with steepness × r ≤ scale."""
+    """The nodes x_q and the matrix T with c_m = Σ_q σ(r x_q) T_qm, for every r with steepness × r ≤ scale."""
     x = _nodes(scale)
     x = np.concatenate([-x[:0:-1], x])
     return x, _hermite_functions(x, scale)
@@ -84,7 +84,7 @@ def _step(scale: float) -> float:
 
 
 def _nodes(scale: float) -> np.ndarray:
-    """The nodes x ≥ 0; the range ends where the square root of the density is below 1e-18."""
+    """The nodes x ≥ 0. The range ends where the square root of the density is below 1e-18."""
     return _step(scale) * np.arange(math.ceil(13.0 / _step(scale)) + 1)
 
 

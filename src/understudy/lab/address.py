@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from understudy.lab.question import BadQuestionError, Question, read_question
 
 LONGEST = 200_000
-"""Characters of a fragment that are read at all."""
+"""The largest number of characters of a fragment. Longer ones are refused."""
 
 
 def fragment_of(question: Question) -> str:

@@ -1,4 +1,4 @@
-"""The conversation with one page over its socket: requests in, messages of workers out."""
+"""The connection to one page over its socket: its requests, and the messages that workers send back."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ FRAME_SECONDS = 1 / 30
 LARGEST_MESSAGE = 256 * 1024
 MOST_SEEDS = 200
 REMEMBERED = 64
-"""Ends of parts that are remembered for a page, so that a split or a push goes on from there."""
+"""Number of ends that are remembered for a page, so that a split or a push continues from there."""
 
 WEIGHTS = ("incoming", "outgoing", "bias", "offset")
 

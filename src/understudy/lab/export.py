@@ -31,7 +31,7 @@ def as_python(question: Question) -> str:
 
 
 def as_command(question: Question) -> str | None:
-    """The `understudy fit` command of the same run, or None if the command cannot say it.
+    """The `understudy fit` command of the same run, or None if the command has no options for it.
 
     A teacher from a file is in `teacher.json`.
     """

@@ -1,4 +1,4 @@
-"""The papers' phenomena, each as a question."""
+"""Phenomena from the papers, each as a question."""
 
 import math
 from typing import Any

@@ -1,7 +1,7 @@
-"""Who may talk to the server: this machine's own browser, with the token, and nobody else.
+"""Which requests the server answers: only those of a browser on this machine that knows the token.
 
-A page of another site that the same browser has open can send requests to 127.0.0.1. It cannot know the token, and
-its `Origin` gives it away. A rebinding name server can make a foreign name point here, which the `Host` gives away.
+A page of another site that the same browser has open can send requests to 127.0.0.1. It does not know the token,
+and its `Origin` reveals it. A rebinding name server can make a foreign name point here, which the `Host` reveals.
 """
 
 import hmac
@@ -16,7 +16,7 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     def refusal(self, headers: Mapping[str, str], token: str, *, needs_origin: bool) -> str | None:
-        """Why a request is refused, or None if it is welcome. Browsers always send `Origin` for sockets and POST."""
+        """The reason for refusing a request, or None if it is allowed. Browsers always send `Origin` for sockets and POST."""
         if headers.get("host", "") not in self._hosts:
             return "This server answers only to its own address."
         origin = headers.get("origin")
@@ -30,7 +30,7 @@ class Guard:
 
 
 def headers(framed: bool) -> dict[str, str]:
-    """What a browser is told with every answer: load nothing from elsewhere, tell nobody the address, keep no copy.
+    """Headers of every answer: load nothing from elsewhere, do not pass on the address, keep no copy.
 
     If the page is `framed`, pages of this machine, such as notebooks, may show it inside themselves.
     """

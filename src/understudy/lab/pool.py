@@ -16,10 +16,10 @@ from understudy.processes import core_count
 from understudy.processes.helper import environment
 
 GRACE_SECONDS = 2.0
-"""How long a cancelled job may go on (compilation cannot be interrupted) before its process is replaced."""
+"""Seconds that a cancelled job may continue before its process is replaced (compilation cannot be interrupted)."""
 
 WAITING = 8
-"""Jobs that one page may have waiting."""
+"""The largest number of jobs that may wait for one page."""
 
 MOST_PROCESSES = 4
 
@@ -87,7 +87,7 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        """How many processes work."""
+        """The number of processes that are working."""
         return sum(worker.job is not None for worker in self._workers)
 
     @property
@@ -159,7 +159,7 @@ class _Worker:
             return
 
     def begin(self, job: Job) -> None:
-        """Give the process something to do."""
+        """Send the process a job."""
         self.job = job
         try:
             self._pipe.send((job.number, job.request))
@@ -167,7 +167,7 @@ class _Worker:
             self._died(self._pipe)
 
     def cancel(self) -> None:
-        """Ask for an end of the job; replace the process if it does not listen within the grace period."""
+        """Ask the process to end its job. Replace the process if it does not do so within the grace period."""
         job = self.job
         if job is None or job.cancelled:
             return

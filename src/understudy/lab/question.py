@@ -15,7 +15,7 @@ MOST_PARAMETERS = 1_200
 """Trained parameters in the span of teachers and students; larger problems take too long to be watched."""
 
 MOST_STEPS = 12
-"""How many splits and pushes may follow one another."""
+"""The largest number of splits and pushes in one question."""
 
 TEACHERS = ("orthonormal", "angles", "random", "vectors")
 STARTS = ("gaussian", "glorot", "vectors")
@@ -35,13 +35,13 @@ class Question:
     - `teacher`: `{"kind": "orthonormal", "count", "dim"}`, `{"kind": "angles", "angles"}` (radians, in the plane),
       `{"kind": "random", "count", "dim", "seed"}`, or `{"kind": "vectors", "incoming", "outgoing"}`, with `bias` and
       `offset` if it has them.
-    - `students`: how many; `outgoing`: `"trained"` or `"fixed"` (all 1); `sphere`: unit students, Hermite only;
+    - `students`: their number; `outgoing`: `"trained"` or `"fixed"` (all 1); `sphere`: unit students, Hermite only;
       `bias`: `"none"` or `"trained"`.
     - `start`: `{"kind": "gaussian" | "glorot", "std", "seed"}` or `{"kind": "vectors", "incoming", "outgoing"}`, with
       `bias` and `offset` if biases are trained (0 unless given).
     - `tolerance`: of the flow, relative and absolute.
-    - `then`: what is done at each end: `{"push": i, "sign": ±1}` along the i-th eigenvector of the Hessian, or
-      `{"split": neuron, "share": μ}`; the flow goes on from there.
+    - `then`: the steps after each end: `{"push": i, "sign": ±1}` along the i-th eigenvector of the Hessian, or
+      `{"split": neuron, "share": μ}`. The flow continues from there.
     """
 
     activation: str = "erf"

@@ -60,14 +60,14 @@ def make_app(port: int, token: str, pool: Pool, opened: list[dict[str, Any]], fr
 
 
 class _Site:
-    """What is answered to each kind of request, after the guard has let it pass."""
+    """The answers to each kind of request that the guard has allowed."""
 
     def __init__(self, guard: Guard, pool: Pool, opened: list[dict[str, Any]], headers: dict[str, str]):
         self.guard, self.pool, self.opened, self.headers = guard, pool, opened, headers
         self.owners = itertools.count()
 
     def guarded(self, handler: Handler, *, needs_origin: bool = False) -> Handler:
-        """The handler behind the guard; a bad question becomes an answer with a sentence."""
+        """The handler behind the guard. A bad question becomes an answer that says what is wrong."""
         from starlette.responses import JSONResponse, PlainTextResponse
 
         async def checked(request: Any) -> Any:
@@ -169,7 +169,7 @@ async def _body(request: Any, most: int) -> bytes:
 
 
 class Lab:
-    """A server at `address` that does not answer yet; its first worker is already loading the engine.
+    """A server at `address` that does not answer requests yet. Its first worker is already loading the engine.
 
     **Arguments**
 

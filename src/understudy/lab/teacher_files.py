@@ -7,7 +7,7 @@ from typing import Any
 from understudy.lab.question import BadQuestionError, read_question
 
 LARGEST_UNPACKED = 64 * 1024 * 1024
-"""Bytes of an archive when unpacked; a small file can hold gigabytes of zeros."""
+"""The largest size of an unpacked archive in bytes, because a small file can hold gigabytes of zeros."""
 
 
 def read(name: str, content: bytes) -> dict[str, Any]:

@@ -37,7 +37,7 @@ _ARRAYS = ("incoming", "outgoing", "bias", "offset")
 
 
 class CancelledError(Exception):
-    """Nobody watches this run any more."""
+    """The page no longer needs this run."""
 
 
 def answer(
@@ -148,7 +148,7 @@ def make_teacher(question: Question) -> Teacher:
 
 
 def start_of(task: Task, question: Question) -> np.ndarray:
-    """The flat vector at which the run begins."""
+    """The flat vector from which the run starts."""
     start = question.start
     try:
         if start["kind"] == "vectors":
@@ -275,7 +275,7 @@ def _finite(value: Any) -> float | None:
 
 
 def _rounded(array: Any) -> Any:
-    """Numbers as a page needs them: seven digits."""
+    """Numbers rounded to seven digits, which is enough for a page."""
     return np.asarray(np.asarray(array, np.float32), float).round(7).tolist()
 
 
@@ -312,7 +312,8 @@ def _weights(network: TwoLayer) -> dict[str, Any]:
 
 
 def _numbers(array: Any) -> Any:
-    """Lists of numbers in full, with None for what is not finite: JSON has no other word for it."""
+    """Lists of numbers with all their digits. Numbers that are not finite become None, because JSON cannot express
+    them."""
     values = np.asarray(array)
     found = values.astype(object)
     found[~np.isfinite(values)] = None

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 REHEARSAL = -1
-"""The number of the job that a new process begins with. Nobody sees its messages; any other job ends it."""
+"""The number of the job with which a new process begins. No page sees its messages, and any other job ends it."""
 
 _COMPILING = "/jax/compilation_cache/compile_requests_use_cache"
 """What JAX tells listeners before it compiles a program or loads it from the cache."""
@@ -48,7 +48,7 @@ def work(descriptor: int) -> None:
 
 
 def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None], cancelled: Callable[[], bool]) -> None:
-    """Do what is asked; whatever goes wrong becomes a message."""
+    """Answer a request. Any error becomes a message."""
     from understudy.lab.question import BadQuestionError, read_question
     from understudy.lab.watching import CancelledError, answer, answer_seeds, store
 
@@ -107,7 +107,7 @@ class _Inbox:
 
     @property
     def waiting(self) -> bool:
-        """Whether there is a job to take."""
+        """Whether a job is waiting."""
         return bool(self._jobs)
 
     def take(self) -> Any:

@@ -44,7 +44,7 @@ def asymptotic_error(online: Online, perfect: TwoLayer | Overlaps) -> Asymptotic
 
     **Arguments**
 
-    - `online`: the equations; a schedule is read at α = 0.
+    - `online`: the equations. If the learning rate is a schedule, its value at α = 0 is used.
     - `perfect`: a student with zero loss. For ReLU the Jacobian does not exist there, and only `small_rate` is given.
 
     >>> import numpy as np, understudy as us

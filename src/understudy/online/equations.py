@@ -31,7 +31,7 @@ Vector = Float[Array, " P"] | Float[np.ndarray, " P"]
 
 
 class Rates(NamedTuple):
-    """What multiplies the terms of the equations: η, η_a, the standard deviation of the label noise, and λ."""
+    """The factors in the equations: η, η_a, the standard deviation of the label noise, and λ."""
 
     incoming: Scalar
     outgoing: Scalar
@@ -124,7 +124,7 @@ def _off(x: Array) -> Array:
 
 @partial(jax.jit, static_argnames="resolution")
 def loss(problem: OrderProblem, vector: Vector, resolution: Resolution) -> Float[Array, ""]:
-    """L = E‖f - f*‖² at a flat vector of order parameters, without the label noise."""
+    """L = E‖f - f*‖² at a flat vector of order parameters, without label noise."""
     q, r, a = unpack(problem, vector)
     t, b = _terms(problem, q, r, resolution.scale), problem.teacher_outgoing
     among = jnp.sum(a**2, axis=1) @ t.own[0] + jnp.sum(_off(a @ a.T) * _off(t.students[0]))

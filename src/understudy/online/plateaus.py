@@ -62,7 +62,7 @@ class Plateau:
 
     @property
     def duration(self) -> float:
-        """How long it lasted."""
+        """The duration of the plateau."""
         return self.end - self.begin
 
     @property

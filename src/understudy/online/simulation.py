@@ -68,7 +68,7 @@ _RATE_STEPS = 1000
 
 
 def _rate_times(online: "Online", steps: np.ndarray, dim: int) -> np.ndarray:
-    """Times at which a schedule is read: one for a constant rate, otherwise a thousand, with interpolation between."""
+    """Times at which a schedule is evaluated: one for a constant rate, otherwise a thousand, with interpolation."""
     return np.linspace(0.0, steps[-1] / dim, _RATE_STEPS if callable(online.learning_rate) else 1)
 
 

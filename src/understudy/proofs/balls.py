@@ -24,7 +24,7 @@ ball = flint.arb
 
 
 def precision(bits: int) -> Any:
-    """A context in which balls have midpoints of this many bits."""
+    """A context in which the midpoints of balls have this many bits."""
     return flint.ctx.workprec(bits)
 
 
@@ -54,7 +54,7 @@ def identity(size: int) -> Matrix:
 
 
 def power(x: Ball, exponent: int) -> Ball:
-    """x^exponent for a whole exponent ≥ 0, also for balls around 0, where `**` gives nothing."""
+    """x^exponent for a whole exponent ≥ 0. It also works for balls around 0, for which `**` fails."""
     result = ball(1)
     for _ in range(exponent):
         result = result * x
@@ -62,7 +62,7 @@ def power(x: Ball, exponent: int) -> Ball:
 
 
 def square_root(x: Ball) -> Ball:
-    """√x of a number known to be ≥ 0, though its ball may reach below."""
+    """√x of a number that is known to be ≥ 0, even if its ball contains negative numbers."""
     return x.nonnegative_part().sqrt()
 
 
@@ -72,7 +72,7 @@ def within(bound: Ball) -> Ball:
 
 
 def largest(balls: Iterable[Ball]) -> Ball:
-    """A number that no |x| in any of the balls exceeds."""
+    """An upper bound of |x| for all x in the balls."""
     bound = ball(0)
     for x in balls:
         bound = bound.max(x.abs_upper())

@@ -7,7 +7,7 @@ and with E_ij as in `biased_kernels`,
     ∂_p = E_20 p + E_11 q,  ∂_m = E_10,  ∂_pp = E_20 I + E_40 ppᵀ + E_31 (pqᵀ + qpᵀ) + E_22 qqᵀ,  ∂_pm = E_30 p + E_21 q,
     ∂_mm = E_20;  ∂_pq = E_11 I + E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ,  ∂_pm' = E_21 p + E_12 q,  ∂_mm' = E_11.
 
-The parameters are (w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0. What is not trained is left out.
+The parameters are (w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0, without those that are not trained.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class BiasedEnclosure:
         ]
 
     def _offset(self, x: list[Ball]) -> Neuron:
-        """c_0 - c_0*, as a neuron."""
+        """The offset c_0 - c_0*, as a neuron."""
         form, count = self.form, self.form.outgoing.shape[1]
         at = self.size - self.offsets if self.offsets else None
         given = [v * ball(self.units[1]) for v in x[self.size - self.offsets :]] or [ball(0)] * count
@@ -119,7 +119,7 @@ class BiasedEnclosure:
         return Neuron(ONE, column([ball(0)] * self.dim), ball(0), weights, None, at)
 
     def evaluate(self, x: list[Ball]) -> Evaluation:
-        """All of it at once. Derivatives are by the parameters in their units."""
+        """Loss, gradient and Hessian at once. Derivatives are with respect to the parameters in their units."""
         students, offset = self._students(x), self._offset(x)
         sums = _Sums(self, len(students))
         others = [*self._teachers, offset]
@@ -151,7 +151,7 @@ def _kernel(first: Neuron, second: Neuron) -> BiasedKernel:
 
 
 def _pair(first: Neuron, second: Neuron) -> Expectations:
-    """E_ij of two neurons; those with the constant neuron have j = 0 only."""
+    """E_ij of two neurons. With the constant neuron only those with j = 0 exist."""
     if first.activation == ONE:
         return swap(_pair(second, first))
     if second.activation == ONE:

@@ -40,10 +40,10 @@ class BiasedKernel(Protocol):
     """Two named activations."""
 
     def pair(self, g: Gram) -> Expectations:
-        """Of two neurons."""
+        """The expectations of two neurons."""
 
     def own(self, q: Ball, m: Ball) -> Expectations:
-        """Of a neuron with itself: partials D_ij of D(q, m) = E[σ²] by q (i times) and m (j times), i + j ≤ 2."""
+        """Those of a neuron with itself: partials D_ij of D(q, m) = E[σ²] by q (i times) and m (j times), i + j ≤ 2."""
 
     def single(self, q: Ball, m: Ball) -> list[Ball]:
         """E[σ^(i)], i = 0 … 4, of the first activation."""

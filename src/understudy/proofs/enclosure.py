@@ -76,7 +76,7 @@ class Enclosure:
         return ([incoming] * self.dim + [outgoing] * self.outputs) * self.form.width
 
     def evaluate(self, x: list[Ball]) -> Evaluation:
-        """All of it at once: the pairs are the same. Derivatives are by the parameters in their units."""
+        """Loss, gradient and Hessian at once, because they share the pairs; derivatives by the parameters in units."""
         incoming, outgoing = self.split(x)
         form, n = self.form, self.form.width
         kernel = kernel_of(form.loss, form.activation, form.activation)
@@ -173,7 +173,7 @@ class _Sums:
         self._add_diagonal(j, i, 2 * factor * pair.value)
 
     def add_teacher(self, i: int, v: Matrix, outgoing: list[Ball], pair: Pair) -> None:
-        """2 a_i·o G(w_i, v) for a teacher with outgoing weights o, which count negative."""
+        """2 a_i·o G(w_i, v) for a teacher; o are its outgoing weights with the opposite sign."""
         weight = 2 * _dots(self.a[i], outgoing)
         self.loss += weight * pair.value
         self._add_first(i, pair, v, weight)
@@ -181,7 +181,7 @@ class _Sums:
         self._add_mixed(i, i, (self.w[i] * (2 * pair.g11) + v * pair.g12) * 2, outgoing)
 
     def _add_first(self, i: int, pair: Pair, other: Matrix, weight: Ball) -> None:
-        """What a pair adds to the gradient and the Hessian of its first vector."""
+        """Add the contribution of a pair to the gradient and the Hessian with respect to its first vector."""
         self._add_incoming(i, self.w[i] * (2 * weight * pair.g11) + other * (weight * pair.g12))
         self._add_block(self._at(i), self._at(i), pair.own_block() * weight)
         self.outside[i][i] += 2 * weight * pair.g11

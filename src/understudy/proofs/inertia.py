@@ -17,7 +17,7 @@ class Signs(NamedTuple):
 
 
 def signs_of(matrix: Matrix) -> Signs | None:
-    """The inertia of every symmetric matrix in the enclosure, or None if it cannot be told.
+    """The inertia of every symmetric matrix in the enclosure, or None if it could not be proved.
 
     Let C = VᵀMV, where the columns of V are approximate eigenvectors divided by the roots of their |eigenvalues|. If no
     Gershgorin disc of C contains 0, then C and V are nonsingular, and the discs on either side of 0 count the

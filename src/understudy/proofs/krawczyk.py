@@ -17,11 +17,11 @@ from understudy.proofs.frame import Frame
 from understudy.proofs.symmetries import are_transversal, tangents
 
 ROOM = 16
-"""How many times the error that this program proves is claimed: another program's enclosures may be wider."""
+"""The error in the file is this factor times the proved one, because the checker's enclosures may be wider."""
 
 
 class NotProvedError(ValueError):
-    """A step of the proof failed; the message says which and why."""
+    """A step of the proof failed. The message says which one and why."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Zero:
 
 
 def augmented(hessian: Matrix, base: Matrix | None) -> Matrix:
-    """H + s T0 T0ᵀ, with s such that both parts have the same size."""
+    """H + s T0 T0ᵀ, where s gives both terms the same size."""
     if base is None:
         return hessian
     bump = base * base.transpose()
@@ -86,7 +86,7 @@ def _inverse(jacobian: np.ndarray) -> np.ndarray:
 
 
 def degenerate(jacobian: np.ndarray) -> str:
-    """How many eigenvalues cannot be told from zero, in words."""
+    """A sentence that says how many eigenvalues cannot be distinguished from zero."""
     values = np.linalg.eigvalsh((jacobian + jacobian.T) / 2)
     zeros = int(np.sum(np.abs(values) < 1e-10 * np.abs(values).max()))
     if not zeros:
@@ -95,7 +95,7 @@ def degenerate(jacobian: np.ndarray) -> str:
 
 
 def verify_zero(enclosure: Enclosure | BiasedEnclosure, frame: Frame, center: list[Ball], radius: float) -> Zero:
-    """Prove one zero within `radius`, or within what the residual asks for if that is more."""
+    """Prove that there is one zero within `radius`, or within a larger radius if the residual requires it."""
     here = enclosure.evaluate(center)
     inverse = from_floats(_inverse(to_floats(augmented(here.hessian, tangents(enclosure, frame, center)))))
     step = inverse * column(here.gradient)

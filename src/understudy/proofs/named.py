@@ -18,7 +18,7 @@ PARITY = {"erf": -1, "tanh": -1, "linear": -1, "abs": 1, "quadratic": 1}
 
 
 class NoKernelError(ValueError):
-    """The interaction of these two activations has no enclosure; the message says which ones have."""
+    """There is no enclosure for the interaction of these activations. The message lists those that have one."""
 
 
 def kernel_of(loss: str, first: str, second: str) -> Kernel:
@@ -52,7 +52,7 @@ def biased_kernel_of(first: str, second: str) -> BiasedKernel:
 
 
 def accuracy_of(form: ExactForm) -> float:
-    """How short Newton's steps can become: quadrature is not exact."""
+    """The length to which Newton's steps can shrink; it is limited where quadrature is not exact."""
     return 1e-40 if logistic_of(form.activation) is None else 1e-18
 
 

@@ -1,4 +1,4 @@
-"""Relations between proved points: which loss is lower, and which points are one up to symmetry."""
+"""Relations between proved points: which loss is lower, and which points are the same up to symmetry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from understudy.tasks.exact_form import ExactForm
 
 @dataclass(frozen=True)
 class Relation:
-    """Whether the relation was proved (`holds`), and in words what or why not."""
+    """Whether the relation was proved (`holds`), with its statement or the reason why not."""
 
     holds: bool
     statement: str
@@ -28,7 +28,8 @@ class Relation:
 def compare(first: Proof, second: Proof) -> Relation:
     """Prove that the first point's loss is strictly below the second's, which must be of the same problem.
 
-    Students may be of different number: the losses are of one teacher. The gap in the statement is a lower bound.
+    The numbers of students may differ, because both losses belong to one teacher. The gap in the statement is a lower
+    bound.
     """
     _check_same_teacher(first.form, second.form)
     gap = Fraction(second.lower) - Fraction(first.upper)
@@ -43,7 +44,7 @@ def compare(first: Proof, second: Proof) -> Relation:
 
 
 def same(first: Proof, second: Proof) -> Relation:
-    """Prove that two critical points are one up to the problem's discrete symmetries.
+    """Prove that two critical points are the same up to the discrete symmetries of the problem.
 
     These are permutations of students, signs of students (odd and even activations) and, for teachers along axes with
     equal weights, permutations of teachers. Such a map must move the second center so close to the first that the
@@ -98,7 +99,7 @@ def _signed(proof: Proof) -> list[list[Fraction]]:
 def _permuted(
     wanted_rows: list[list[Fraction]], rows: list[list[Fraction]], dim: int, axes: bool
 ) -> Iterator[list[list[Fraction]]]:
-    """Rows, and columns of incoming weights if `axes`, in the orders that fit the wanted ones to eight digits."""
+    """The orders of rows, and with `axes` of columns of incoming weights, that match those wanted to eight digits."""
     target, values = np.array(wanted_rows, float), np.array(rows, float)
     wanted, found = _keys(target, dim, axes), _keys(values, dim, axes)
     if sorted(wanted) != sorted(found):
@@ -122,7 +123,7 @@ def _permuted(
 
 
 def _keys(values: np.ndarray, dim: int, axes: bool) -> list[tuple[float, ...]]:
-    """What a row keeps under permutations of columns, to six digits."""
+    """Numbers of a row that do not change under permutations of columns, to six digits."""
     incoming = np.sort(values[:, :dim], axis=1) if axes else values[:, :dim]
     return [tuple(row) for row in np.round(np.concatenate([incoming, values[:, dim:]], axis=1), 6) + 0.0]
 

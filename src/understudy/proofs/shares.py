@@ -17,7 +17,7 @@ from understudy.proofs.named import HOMOGENEITY, parity_of
 from understudy.tasks.exact_form import ExactForm
 
 SAME = 1e-8
-"""Incoming vectors that differ by less than this, relative to their length, are taken as one."""
+"""Incoming vectors whose difference is smaller than this, relative to their length, count as equal."""
 
 DIGITS = 18
 """Of a share."""
@@ -43,7 +43,8 @@ class Shares:
 
 
 def find_shares(form: ExactForm, incoming: np.ndarray, outgoing: np.ndarray) -> Shares | None:
-    """Students that are one neuron up to sign (odd and even activations) and length (homogeneous ones), or None."""
+    """Groups of students that are the same neuron up to sign (odd and even activations) and length (homogeneous
+    activations), or None."""
     if form.fixed_outgoing is not None or form.outgoing.shape[1] != 1:
         return None
     parity, degree = parity_of(form.activation), HOMOGENEITY.get(form.activation)
@@ -92,7 +93,7 @@ def merge(shares: Shares, incoming: np.ndarray, outgoing: np.ndarray) -> tuple[n
 
 
 def spread(shares: Shares, x: list[Ball], dim: int, parity: int) -> list[Ball]:
-    """All students' parameters, and the offset, from those of the merged network; `dim` counts biases, too."""
+    """All students' parameters, and the offset, from those of the merged network; `dim` includes biases."""
     result: list[Ball] = []
     rest = x[shares.width * (dim + 1) :]
     for c, sign, share in zip(shares.neuron, shares.sign, shares.share, strict=True):

@@ -1,7 +1,8 @@
 """Continuous symmetries, whose directions T(x) are orthogonal to the gradient at every x, and the slice across them.
 
-Three kinds: (w_i, a_i) → (c w_i, a_i/c^p) for homogeneous activations, trained biases like w_i, w_i → c w_i on the sphere, and rotations of the
-directions beyond the teachers' span. Let T0 = T(x0). If T(x)ᵀT0 is invertible, then
+There are three kinds: (w_i, a_i) → (c w_i, a_i/c^p) for homogeneous activations, where trained biases scale like w_i;
+w_i → c w_i on the sphere; and rotations of the directions beyond the teachers' span. Let T0 = T(x0).
+If T(x)ᵀT0 is invertible, then
 
     ∇L(x) + s T0 T0ᵀ(x - x0) = 0    if and only if    ∇L(x) = 0 and T0ᵀ(x - x0) = 0
 
@@ -21,7 +22,7 @@ from understudy.proofs.named import HOMOGENEITY
 
 
 def tangents(enclosure: Enclosure | BiasedEnclosure, frame: Frame, x: list[Ball]) -> Matrix | None:
-    """T(x), a column per symmetry, or None if there is none. It is the same in all units."""
+    """T(x), one column per symmetry, or None if there are no symmetries. It does not depend on the units."""
     form, d, outputs, size = enclosure.form, enclosure.inputs, enclosure.outputs, enclosure.size
     n, step, columns = form.width, d + outputs, []
     rows = [x[i * step : (i + 1) * step] for i in range(n)]

@@ -1,4 +1,5 @@
-"""Checking a proof file: whole, consistent with its words, and true, by the separate program in `checker`."""
+"""Check a proof file: that it is complete, agrees with its statement, and is true, by the separate program in
+`checker`."""
 
 from __future__ import annotations
 

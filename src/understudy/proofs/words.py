@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def statement(proof: Proof) -> str:
-    """The theorem, for a reader."""
+    """The theorem in words."""
     return " ".join([_setting(proof), _existence(proof), _nature(proof), _loss(proof)])
 
 

@@ -25,7 +25,7 @@ Matrix = Any
 
 
 def biased_interaction(first: str, second: str, p: Matrix, m1: Ball, q: Matrix, m2: Ball) -> Interaction:
-    """Of two neurons; gradients and blocks have one coordinate more than p and q, for the bias."""
+    """The interaction of two neurons. Gradients and blocks have one more coordinate than p and q, for the bias."""
     gram = (dot(p, p), dot(p, q), dot(q, q), m1, m2)
     a, b, c, u, v = (Jet.variable(x, i, 5) for i, x in enumerate(gram))
     if first == second == "erf":
@@ -112,7 +112,7 @@ def _unit(n: int) -> Matrix:
 
 
 def biased_own(name: str, p: Matrix, m: Ball) -> Interaction:
-    """Of a neuron with itself, as a pair whose arguments are equal.
+    """The interaction of a neuron with itself, as a pair with equal arguments.
 
     For slope·x + kink·|x|: σσ' = Az + B|z| and σ'² = A + B sign z, with A = slope² + kink² and B = 2 slope kink. The
     gradient is E[σσ' x̃], and the whole Hessian is 2E[σ'² x̃x̃ᵀ], x̃ = (x, 1), as E[σσ''…] = 0.

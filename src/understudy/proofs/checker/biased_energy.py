@@ -1,7 +1,7 @@
 """The loss with biases as one energy of all neurons; see `energy`.
 
 The offset of the output is a neuron that is constantly 1, with the outgoing weight c_0 - c_0*. Parameters are
-(w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0, without what is not trained.
+(w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0, without those that are not trained.
 """
 
 from __future__ import annotations

@@ -104,7 +104,10 @@ class _Checker:
             raise Refused("the loss is not shown to be between the bounds")
 
     def _energy(self, x: list[Ball]) -> Energy:
-        """At numbers in the file's units, with derivatives by them. The further coordinate has the others' unit."""
+        """The energy at numbers in the file's units, and its derivatives by them.
+
+        The further coordinate has the same unit as the others.
+        """
         rows = [x[i : i + self.step] for i in range(0, len(x) - self.offsets, self.step)]
         students = [[*(w * self.unit for w in row[: self.dim]), *[arb(0)] * (self.wide - self.dim)] for row in rows]
         fixed = self.problem["fixed_outgoing"]
@@ -206,7 +209,10 @@ class _Checker:
         )
 
     def _beyond(self, x: list[Ball]) -> list[list[Ball]]:
-        """Each coordinate beyond the teachers' span, of all students: a rotation out of the frame moves along it."""
+        """For each coordinate beyond the teachers' span, its values for all students.
+
+        A rotation out of the frame moves along them.
+        """
         return [x[c : len(x) - self.offsets : self.step] for c in range(self.rank, self.dim)]
 
     def _spread(self, x: list[Ball]) -> list[Ball]:
@@ -248,7 +254,7 @@ class _Checker:
         return {"erf": -1, "tanh": -1, "linear": -1, "abs": 1, "quadratic": 1}.get(kind, 0)
 
     def _keep(self, row: list[Ball]) -> list[Ball]:
-        """Without the further coordinate of each student."""
+        """Drop the further coordinate of each student."""
         step, end = self.wide + self.bias + self.trained, len(row) - self.offsets
         return [x for i, x in enumerate(row) if i >= end or i % step < self.dim or i % step >= self.wide]
 

@@ -25,7 +25,7 @@ LINES = {"relu": (arb(1) / 2, arb(1) / 2), "abs": (arb(0), arb(1)), "linear": (a
 
 
 class Refused(Exception):
-    """The file does not prove what it says; the message says why."""
+    """The file does not prove its statement. The message says why."""
 
 
 class Interaction(NamedTuple):
@@ -40,7 +40,7 @@ class Interaction(NamedTuple):
 
 
 def interaction(loss: str, first: str, second: str, p: Matrix, q: Matrix) -> Interaction:
-    """Of two neurons with incoming columns p and q."""
+    """The interaction of two neurons with incoming columns p and q."""
     gram = dot(p, p), dot(p, q), dot(q, q)
     if loss == "population" and first in LINES and second in LINES:
         (slope1, kink1), (slope2, kink2) = LINES[first], LINES[second]
@@ -56,7 +56,7 @@ def interaction(loss: str, first: str, second: str, p: Matrix, q: Matrix) -> Int
 
 
 def own_interaction(loss: str, name: str, p: Matrix) -> Interaction:
-    """Of a neuron with itself, as a pair whose vectors are equal; kinked ones have E[σ²] = (slope² + kink²)|p|²."""
+    """The interaction of a neuron with itself, as a pair with equal vectors; kinked: E[σ²] = (slope² + kink²)|p|²."""
     if loss == "population" and name in LINES:
         slope, kink = LINES[name]
         weight, n = slope * slope + kink * kink, p.nrows()

@@ -17,7 +17,7 @@ def pairs(count: int) -> list[tuple[int, int]]:
 
 
 class Jet:
-    """Value, gradient and Hessian (entries (i, j) with j ≤ i) of a function, of (q11, q12, q22) if nothing is said."""
+    """Value, gradient and Hessian (entries (i, j) with j ≤ i) of a function, by default of (q11, q12, q22)."""
 
     def __init__(self, value: Ball, first: list[Ball], second: list[Ball]):
         self.value, self.first, self.second = value, first, second

@@ -32,8 +32,8 @@ def newton_step(jacobian: Matrix, residual: list[Ball]) -> list[Ball] | None:
 def signs(matrix: Matrix) -> tuple[int, int] | None:
     """Numbers of negative and positive eigenvalues of every symmetric matrix in the enclosure, by LDLᵀ, or None.
 
-    The matrix is first turned to approximate eigenvectors V. If all pivots of LDLᵀ of VᵀMV are nonzero, this matrix and
-    V are nonsingular.
+    The matrix is first transformed to the basis V of approximate eigenvectors. If all pivots of LDLᵀ of VᵀMV are
+    nonzero, this matrix and V are nonsingular.
     """
     guess = middle(matrix)
     if not np.all(np.isfinite(guess)):
@@ -68,5 +68,5 @@ def bumped(matrix: Matrix, columns: list[list[Ball]]) -> Matrix:
 
 
 def invertible(matrix: Matrix) -> bool:
-    """Whether every matrix of the enclosure is."""
+    """Whether every matrix of the enclosure is invertible."""
     return newton_step(matrix, [arb(0)] * matrix.nrows()) is not None
