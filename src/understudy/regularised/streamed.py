@@ -10,8 +10,6 @@ Q has orthonormal columns: norms, angles of rows and singular values are those o
 Gram matrix M Mᵀ, R keeps all digits of small singular values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,7 +111,7 @@ def sum_over(chunks: Chunks, parameters: Any) -> Sums:
         kinked.append(begin + np.flatnonzero(~smooth))
         slopes = signals(chunk, parameters, gates, layers=found)
         for layer, below, slope in zip(layers, activations_before(chunk, found), slopes, strict=True):
-            layer.factor = np.linalg.qr(np.concatenate([layer.factor, below.T]), mode="r")
+            layer.factor = np.asarray(np.linalg.qr(np.concatenate([layer.factor, below.T]), mode="r"))
             layer.gradient += (slope * smooth) @ below.T
         for layer, z in zip(layers[:-1], found[:-1], strict=True):
             np.maximum(layer.largest, np.abs(activate(chunk.activation, z)).max(axis=1), out=layer.largest)
