@@ -1,5 +1,6 @@
 """The same problem with inputs, outputs or time in other units: the same verdicts, labels, groups and losses."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ from understudy.dynamics import FlowOptions
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import follow
 from understudy.tasks import on_grid
+from understudy.tasks.frozen import Frozen
 from understudy.tasks.rescaled import rescaled
 from understudy.tasks.units import Units, natural_size
 
@@ -40,6 +42,41 @@ def valley(v):
     return (v[0] ** 2 - 1) ** 2 + (v[1] - v[0]) ** 2
 
 
+class Own(eqx.Module):
+    """A user's network: a hidden layer with a skip connection."""
+
+    weight: jax.Array
+    skip: jax.Array
+
+    def __call__(self, x, activation):
+        return jnp.sum(activation(x @ self.weight.T), axis=-1) + x @ self.skip
+
+
+class Bowl(us.Task):
+    """A subclass of `Task` with nothing but what a task must give."""
+
+    unit: float
+
+    @property
+    def size(self):
+        return 2
+
+    def flatten(self, parameters):
+        return jnp.asarray(parameters, float)
+
+    def unflatten(self, vector):
+        return vector
+
+    def value(self, vector):
+        return self.unit * bowl(vector)
+
+
+def half_frozen(task):
+    """Only the first neuron is trained."""
+    return Frozen(task, jnp.arange(task.size) < task.size // 2)
+
+
+OWN = Own(jnp.zeros((1, 2)), jnp.zeros(2))
 TWO = us.TwoLayer(np.zeros((2, 2)), np.zeros(2))
 WEIGHTS = np.full(12, 1 / 12)
 
@@ -83,8 +120,49 @@ PROBLEMS = {
     ),
     "regularised relu, outputs": (lambda c: us.Regularised(X, c * Y, (2,), penalty=0.05 * c, bias=0.0), 2, 0),
     "regularised relu, time": (lambda c: us.Regularised(X, Y, (2,), penalty=0.05 * c, weights=c * WEIGHTS), 1, 0),
+    "regularised relu, inputs": (lambda c: us.Regularised(c * X, Y, (2,), penalty=0.05 * c, bias=0.0), 0, 0),
+    "regularised labels, time": (
+        lambda c: us.Regularised(
+            X, np.eye(2)[LABELS], (2,), penalty=0.05 * c, activation="tanh", cost="cross-entropy", weights=c * WEIGHTS
+        ),
+        1,
+        0,
+    ),
+    "labels, time": (
+        lambda c: on_data(
+            X, LABELS, us.Deep.glorot([2, 2]), activation="linear", cost="cross-entropy", weights=c * WEIGHTS
+        ),
+        1,
+        0,
+    ),
+    "own module, inputs": (lambda c: on_data(c * X, Y, OWN), 0, -1),
+    "own module, time": (lambda c: on_data(X, Y, OWN, weights=c * WEIGHTS), 1, 0),
+    "population with fixed biases, outputs": (
+        lambda c: us.Population(us.Teacher(np.eye(2, 3), [c, c], "erf"), 2, bias=[0.5, 0.5]),
+        2,
+        0,
+    ),
+    "softplus population, outputs": (lambda c: us.Population(teacher(2, 2, "softplus", c), 1), 2, 0),
+    "population, two outputs, outputs": (
+        lambda c: us.Population(us.Teacher(np.eye(2), c * np.array([[1.0, 0.5], [0.2, 1.0]]), "erf"), 2),
+        2,
+        0,
+    ),
+    "frozen, outputs": (lambda c: half_frozen(us.Population(teacher(2, 2, outgoing=c), 2)), 2, 0),
+    "sphere, outputs": (  # with fixed outgoing weights the correlation is linear in the students' outputs
+        lambda c: us.Sphere(np.eye(2), 2, activation="hermite:3", loss="correlation", outgoing=np.full(2, c)),
+        1,
+        0,
+    ),
+    "sphere in more dimensions, outputs": (
+        lambda c: us.Sphere(np.eye(2, 6), 2, activation="hermite:4", loss="correlation", outgoing=np.full(2, c)),
+        1,
+        0,
+    ),
+    "own task, time": (Bowl, 1, 0),
     "own loss, time": (lambda c: us.Loss(lambda v: c * valley(v), 2, lower_bound=0.0), 1, 0),
     "own loss, parameters": (lambda c: us.Loss(lambda v: valley(v / c), 2, lower_bound=0.0), 0, 1),
+    "own loss without a bound, parameters": (lambda c: us.Loss(lambda v: bowl(v / c), 2), 0, 1),
     "own loss without a bound, time": (lambda c: us.Loss(lambda v: c * bowl(v), 2), 1, 0),
 }
 QUICK = ["own loss, time"]

@@ -25,7 +25,7 @@ from understudy.tasks.imitation import Imitation, imitate_network
 from understudy.tasks.neurons import Described, Neurons, describe_neurons
 from understudy.tasks.split_terms import SplitTerms
 from understudy.tasks.task import Evaluation, Task
-from understudy.tasks.units import Units, natural_size, natural_units
+from understudy.tasks.units import Units, natural_size, natural_units, units_from_starts
 
 
 class Empirical(Task):
@@ -185,13 +185,19 @@ class Empirical(Task):
         """Weights of the first layer in units of one over the inputs, those of the last in units of the targets.
 
         The loss is in units of the targets' mean square (squared cost), or of the sum of all weights p (named costs).
-        Lengths are known for `TwoLayer` and `Deep` networks. For your own cost the loss is measured at the starts.
+        Lengths are known for `TwoLayer` and `Deep` networks. For your own network they are measured at the starts, and
+        for your own cost the loss is.
         """
-        lengths = self._lengths()
-        if not costs.is_bounded(self.cost):
-            return natural_units(lengths, super().units(vectors).loss)
-        total = float(jnp.sum(jnp.abs(self.weights)))
-        return natural_units(lengths, self.target_scale if self.cost is squared else total)
+        height = None
+        if costs.is_bounded(self.cost):
+            height = self.target_scale if self.cost is squared else float(jnp.sum(jnp.abs(self.weights)))
+        known = self.network_type in (TwoLayer, Deep)
+        if known and height is not None:
+            return natural_units(self._lengths(), height)
+        measured = units_from_starts(self, vectors, height)
+        return natural_units(
+            self._lengths() if known else measured.lengths, measured.loss if height is None else height
+        )
 
     def _lengths(self) -> np.ndarray:
         """Natural sizes of the parameters."""

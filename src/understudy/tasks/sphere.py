@@ -301,11 +301,11 @@ class Sphere(Task):
 
     @property
     def target_scale(self) -> float:
-        """½E f*(x)²; 1 for the correlation loss."""
-        return float(self.constant) if self.kind == "squared" else 1.0
+        """½E f*(x)²; the largest outgoing weight of the students for the correlation loss, which is linear in them."""
+        return float(self.constant) if self.kind == "squared" else float(jnp.max(jnp.abs(self._weights)))
 
     def units(self, vectors: Float[Array, "*batch P"] | np.ndarray) -> Units:
-        """Students have norm 1; the loss is in units of ½E f*(x)²."""
+        """Students have norm 1; the loss is in units of `target_scale`."""
         return natural_units(np.ones(self.size), self.target_scale)
 
     def structure(self, parameters: TwoLayer | ArrayLike) -> Structure:

@@ -8,8 +8,11 @@ two, so that a change of units loses no digits, and they are exactly 1 for ordin
 from dataclasses import dataclass, field
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 ORDINARY_LENGTH = 128.0
 """Parameters of sizes between 1/128 and 128 are in natural units as they are."""
@@ -58,19 +61,34 @@ def natural_units(lengths: np.ndarray, loss: float, hidden: float = 1.0) -> Unit
     return Units(rounded[place], natural_size(loss, ORDINARY_LOSS), natural_size(hidden))
 
 
-def units_from_starts(task: Any, vectors: Any) -> Units:
-    """Units of a task that knows none, from starts (batch, P) or one start (P,).
+def units_from_starts(task: Any, vectors: Any, height: float | None = None) -> Units:
+    """Units of a task that knows none, from starts (batch, P), or one start or end (P,).
 
-    The loss is measured by |L - lower bound| (or |L| without one) and by the gradient times the size of the start,
-    whichever is larger. The size of a start is the unit of parameters only if both agree: a small start for a problem
-    of order one has a loss of order one, but a much smaller gradient times its size.
+    The loss is measured by its `height` (by default |L - lower bound|, or |L| without a bound) and by its fall over the
+    size of the start, from the gradient, whichever is larger. The size of a start is the unit of parameters only if
+    both agree: a small start for a problem of order one has a loss of order one, but a much smaller gradient times its
+    size. At a critical point the curvature takes the gradient's place.
     """
     points = jnp.atleast_2d(jnp.asarray(vectors, float))
     bound = task.lower_bound
-    losses = np.abs(np.asarray(task.loss(points)) - (bound if np.isfinite(bound) else 0.0))
-    slopes = np.linalg.norm(np.asarray(task.gradient(points)), axis=1)
+    if height is None:
+        losses = np.asarray(task.loss(points)) - (bound if np.isfinite(bound) else 0.0)
+        height = float(np.max(np.abs(losses)))
+    slopes = float(np.max(np.linalg.norm(np.asarray(task.gradient(points)), axis=1)))
     size = natural_size(float(np.sqrt(np.mean(np.asarray(points) ** 2))))
-    height, fall = float(np.max(losses)), float(np.max(slopes)) * size
+    fall = slopes * size
+    if size != 1:
+        fall = max(fall, float(np.max(np.abs(np.asarray(_bends(task, points))))))
     if not fall > 0 or not 1 / _PLAUSIBLE <= height / fall <= _PLAUSIBLE:
-        size, fall = 1.0, float(np.max(slopes))
+        size, fall = 1.0, slopes
     return natural_units(np.full(points.shape[1], size), max(height, fall))
+
+
+@eqx.filter_jit
+def _bends(task: Any, points: Float[Array, "batch P"]) -> Float[Array, " batch"]:
+    """θᵀHθ at each point θ."""
+
+    def one(point: Array) -> Array:
+        return jnp.dot(point, jax.jvp(lambda v: task.value_and_gradient(v)[1], (point,), (point,))[1])
+
+    return jax.lax.map(one, points)
