@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_most, holds
+from understudy.papers.check import at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.copy_average.fits import describe
 from understudy.papers.measurement import Measurement
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _task(kind: str, n: int, k: int) -> Any:
+FEWEST = 20
+"""Draws of teachers, over all sizes, below which counts of cases decide nothing."""
+
+
+def _task(kind: str, n: int, k: int, draw: int) -> Any:
     import understudy as us
 
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(7 + draw)
     if kind == "unit-orthonormal":
         return us.Population(us.Teacher.orthonormal(k, dim=k + 1), width=n)
     if kind == "non-orthogonal":
-        return us.Population(us.Teacher.random(k, 2 * k, "erf", seed=7), width=n)
+        return us.Population(us.Teacher.random(k, 2 * k, "erf", seed=7 + draw), width=n)
     if kind == "unequal outgoing":
         return us.Population(us.Teacher.orthonormal(k, dim=k + 1, outgoing=rng.uniform(0.4, 2.0, k)), width=n)
     if kind == "non-isotropic":
@@ -41,7 +45,7 @@ def warm_cell(cell: dict[str, Any]) -> xr.Dataset:
     from understudy.surgery import warm_start
 
     keep_compiled_programs()
-    task = _task(cell["task"], cell["students"], cell["teachers"])
+    task = _task(cell["task"], cell["students"], cell["teachers"], cell["draw"])
     begin = [np.asarray(task.flatten(gaussian(task, cell["seeds"], 0.1)))]
     for kind in ("copy-average", "copy"):
         begin.append(np.asarray(perturbed(task, task.flatten(warm_start(task, kind)), 1, 1e-3)))
@@ -52,57 +56,91 @@ def warm_cell(cell: dict[str, Any]) -> xr.Dataset:
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
+    grid = [
+        (task, int(n), int(k), draw)
+        for task, sizes in settings["sizes"].items()
+        for n, k in sizes
+        for draw in range(settings["draws"].get(task, 1))
+    ]
     configurations = [
-        {"kind": "warm", "task": task, "students": n, "teachers": k, "seeds": settings["seeds"]}
-        for task, n, k in settings["cells"]
+        {"kind": "warm", "task": task, "students": n, "teachers": k, "draw": draw, "seeds": settings["seeds"]}
+        for task, n, k, draw in grid
     ]
     found = compute(warm_cell, configurations, progress, keep=settings["keep"])
     checks: list[Any] = []
     measured: dict[str, Any] = {}
-    data: dict[str, Any] = {"names": np.array([f"{task}\nn = {n}, k = {k}" for task, n, k in settings["cells"]])}
-    rows = []
-    for (task, n, k), result in zip(settings["cells"], found, strict=True):
+    names, rows = [], []
+    for (task, n, k, draw), result in zip(grid, found, strict=True):
         loss, time = result["loss"].values, result["flow_time"].values
         random, average, copy = loss[:-2], loss[-2], loss[-1]
         best = float(np.min(random))
-        rows.append([np.mean(random), best, average, copy, np.median(time[:-2]), time[-2], time[-1]])
-        name = f"{task}, n = {n}, k = {k}"
-        measured[name] = {
-            "random: mean, best loss": [float(np.mean(random)), best],
-            "from copy-average, from copies": [float(average), float(copy)],
-            "flow time: random median, copy-average, copies": [
-                float(np.median(time[:-2])),
-                float(time[-2]),
-                float(time[-1]),
-            ],
-            "ends": [str(result["label"].values[-2]), str(result["label"].values[-1])],
-        }
-        checks.append(at_most(f"{name}: gradient norm", result["gradient_norm"].values[-2:], bound=1e-9))
-        if task != "unit-orthonormal":
-            continue
-        advised, passed = (copy, time[-1]) if n > 0.75 * k else (average, time[-2])
-        other = average if n > 0.75 * k else copy
-        checks.append(
-            at_most(f"{name}: the advised start ends no higher than the best random seed", advised - best, bound=1e-9)
-        )
-        checks.append(at_most(f"{name}: nor than the other warm start", advised - other, bound=1e-9))
-        checks.append(
-            at_most(f"{name}: in less flow time than the median seed (ratio)", passed / np.median(time[:-2]), bound=1.0)
-        )
+        row = [np.mean(random), best, average, copy, np.median(time[:-2]), time[-2], time[-1], np.median(random)]
+        rows.append([*row, result["gradient_norm"].values[-2:].max()])
+        names.append(f"{task}\nn = {n}, k = {k}")
+        if draw == 0:
+            measured[f"{task}, n = {n}, k = {k}"] = {
+                "random: mean, best loss": [float(np.mean(random)), best],
+                "from copy-average, from copies": [float(average), float(copy)],
+                "flow time: random median, copy-average, copies": [
+                    float(np.median(time[:-2])),
+                    float(time[-2]),
+                    float(time[-1]),
+                ],
+                "ends": [str(result["label"].values[-2]), str(result["label"].values[-1])],
+            }
     table = np.array(rows)
-    beyond = [i for i, (task, _, _) in enumerate(settings["cells"]) if task != "unit-orthonormal"]
-    if beyond:
-        warm = np.minimum(table[beyond, 2], table[beyond, 3])
-        shares = [float(np.mean(warm <= table[beyond, 1] + 1e-9)), float(np.mean(warm <= table[beyond, 0] + 1e-9))]
-        measured["beyond the paper: better warm start ≤ best random seed, ≤ mean random seed (share of cases)"] = shares
-        checks.append(holds("beyond the paper: every case measured", bool(np.all(np.isfinite(table[beyond]))), shares))
-    data["table"] = table
+    checks.append(at_most("gradient norm at the ends of warm starts", table[:, 8], bound=1e-9))
+    for (task, n, k, _), row in zip(grid, table, strict=True):
+        if task == "unit-orthonormal":
+            checks += _recipe(f"{task}, n = {n}, k = {k}", n > 0.75 * k, row)
+    for task in settings["sizes"]:
+        if task != "unit-orthonormal":
+            chosen = [i for i, cell in enumerate(grid) if cell[0] == task]
+            checks += _beyond(task, table[chosen], measured)
+    first = [i for i, cell in enumerate(grid) if cell[3] == 0]
     return Measurement(
         checks,
         measured,
-        data=data,
-        notes="Warm starts are moved by a random vector of length 1e-3, so that an exact saddle is left.",
+        data={"names": np.array([names[i] for i in first]), "table": table[first], "all": table},
+        notes=(
+            "Warm starts are moved by a random vector of length 1e-3, so that an exact saddle is left. Figure and "
+            "losses: the first draw of each kind of teacher."
+        ),
     )
+
+
+def _recipe(name: str, little: bool, row: np.ndarray) -> list[Any]:
+    """The paper's recipe for orthonormal teachers: copies to compress a little, else copies and an average."""
+    _, best, average, copy, median, average_time, copy_time, *_ = row
+    advised, passed, other = (copy, copy_time, average) if little else (average, average_time, copy)
+    return [
+        at_most(f"{name}: the advised start ends no higher than the best random seed", advised - best, bound=1e-9),
+        at_most(f"{name}: nor than the other warm start", advised - other, bound=1e-9),
+        at_most(f"{name}: in less flow time than the median seed (ratio)", passed / median, bound=1.0),
+    ]
+
+
+def _beyond(task: str, table: np.ndarray, measured: dict[str, Any]) -> list[Any]:
+    """Other teachers and inputs: is the better warm start a good random seed, and is it better than twenty of them?
+
+    In half of the cases, a fair coin; 99 % of its counts lie in the interval that decides (before measuring: at least
+    its upper end against the median seed, at most its lower end against the best of all).
+    """
+    from scipy.stats import binom
+
+    total = len(table)
+    warm = np.minimum(table[:, 2], table[:, 3]) - 1e-9
+    low, high = (float(x) for x in binom.interval(0.99, total, 0.5))
+    median, mean, best = (int(np.sum(warm <= table[:, column])) for column in (7, 0, 1))
+    measured[f"{task}: cases where the better warm start is no higher than the median, mean, best random seed"] = [
+        median, mean, best, total
+    ]  # fmt: skip
+    if total < FEWEST:
+        return []
+    return [
+        at_least(f"{task}: cases no higher than the median seed, of {total}", median, bound=high),
+        at_most(f"{task}: cases no higher than the best seed, of {total}", best, bound=low),
+    ]
 
 
 def _figure(measurement: Measurement, figure: "Figure") -> None:
@@ -148,21 +186,17 @@ CLAIM = Claim(
     ),
     paper_value="recipe; not measured in the paper",
     measured_by="fit from warm starts and from random seeds: final loss and flow time.",
-    tolerance=1e-9,
-    tolerance_reason="Losses of polished points.",
+    tolerance="1e-9; counts of cases outside the 99 % interval of a fair coin",
+    tolerance_reason="Losses of polished points. Beyond the paper, one draw of teachers decides nothing.",
     quick={
-        "cells": [
-            ["unit-orthonormal", 3, 8],
-            ["unit-orthonormal", 8, 9],
-            ["non-orthogonal", 3, 8],
-            ["unequal outgoing", 3, 8],
-            ["non-isotropic", 3, 8],
-        ],
+        "sizes": {"unit-orthonormal": [[3, 8], [8, 9]], "non-orthogonal": [[3, 8]]},
+        "draws": {"non-orthogonal": 1},
         "seeds": 6,
         "keep": False,
     },
     full={
-        "cells": [[kind, n, k] for kind in KINDS for n, k in ((4, 12), (8, 20), (8, 12), (8, 9), (12, 14))],
+        "sizes": {kind: [[4, 12], [8, 20], [8, 12], [8, 9], [12, 14]] for kind in KINDS},
+        "draws": {"non-orthogonal": 10, "unequal outgoing": 5, "non-isotropic": 5},
         "seeds": 20,
         "keep": True,
     },
