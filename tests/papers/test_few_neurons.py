@@ -8,7 +8,7 @@ from understudy.papers import Progress, claims_of, find_claims
 ROWS = {
     "one-neuron", "splitting", "inertia", "scenarios", "multi-output", "unequal-correlations", "bounds", "four-minima",
     "spectrum-mu", "destinations", "toy-infinity", "growing", "relu-points", "softplus-proof",
-    "sampled-fits",
+    "sampled-fits", "sampled-destinations",
 }  # fmt: skip
 
 
@@ -19,6 +19,18 @@ def measured(name, **changes):
 
 def test_every_claim_of_the_paper_is_there():
     assert {claim.id for claim in claims_of("few-neurons")} == ROWS
+
+
+def test_samples_on_a_lattice_keep_means_of_smooth_functions():
+    from understudy.papers.few_neurons.samples import on_lattice
+
+    x = np.random.default_rng(0).normal(size=(3000, 2))
+    points, weights = on_lattice(x)
+    w = np.array([[1.0, 0.4], [-0.7, 0.9], [1.5, -1.0]])
+    values = [np.sum(np.logaddexp(0.0, z @ w.T), axis=1) ** 2 for z in (x, points)]
+    assert len(points) < 2600
+    assert abs(weights.sum() - 1) < 1e-12
+    assert abs(weights @ values[1] / values[0].mean() - 1) < 1e-8
 
 
 @pytest.mark.thorough

@@ -1,16 +1,14 @@
-"""What tight balance is and how long the flow stays there; tight-balance pairs among many students."""
+"""What tight balance is and how long the flow stays there."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
-import understudy as us
 from understudy.dynamics import FlowOptions, follow, starts
-from understudy.papers.check import at_least, at_most, between, close, equal, holds
+from understudy.papers.check import at_least, at_most, between, close, equal
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance import tight_pairs as theory
@@ -123,60 +121,3 @@ def draw_nature(measurement: Measurement, figure: Any) -> None:
     right.barh([str(n) for n in names], shares)
     right.set(xlabel="share of uniform starts", title="ρ ≥ 6: caught for good")
     right.invert_yaxis()
-
-
-def pairs(settings: Settings, progress: Progress) -> Measurement:
-    """Tight-balance pairs among n ≤ k ≤ d students: critical, certified, and how often runs end in them."""
-    steepest, kinds = [], []
-    for n, k, d, count in settings["configurations"]:
-        for degree in settings["degrees"]:
-            task = Sphere(np.eye(k, d), n, activation=f"hermite:{degree}")
-            rows = theory.tight_pairs(n, k, d, degree, count)
-            certificate = certify(task, rows)
-            steepest.append(certificate.gradient_norm)
-            kinds.append((degree, certificate.kind, task.structure(rows).label == _pair_label(n, count)))
-    endings: dict[str, dict[str, int]] = {}
-    paired: list[float] = []
-    ends: list[str] = []
-    for i, (n, k, d, degree) in enumerate(settings["runs"]):
-        progress(i / len(settings["runs"]), f"n = {n}, k = {k}, d = {d}, ρ = {degree}")
-        runs = us.fit(Sphere(us.Teacher.orthonormal(k, d, f"hermite:{degree}"), n), settings["seeds"])
-        labels = Counter(f"{run.structure.label} ({run.certificate.kind})" for run in runs)
-        endings[f"n = {n}, k = {k}, d = {d}, ρ = {degree}"] = dict(labels.most_common())
-        paired += [2 * _pairs_in(run.structure.label) / n for run in runs]
-        ends += [run.certificate.kind for run in runs]
-    expected = {4: "non-strict saddle"}
-    return Measurement(
-        checks=[
-            at_most("gradient norm at constructed pairs", steepest, bound=1e-12),
-            holds(
-                "each is certified: non-strict saddle at ρ = 4, minimum for ρ ≥ 6, and recognised",
-                all(kind == expected.get(degree, "minimum") and named for degree, kind, named in kinds),
-                {f"ρ = {d}": sorted({k for x, k, _ in kinds if x == d}) for d in settings["degrees"]},
-            ),
-            equal("runs that do not converge", 0, ends.count("unconverged") + ends.count("diverging")),
-            at_most(
-                "share of runs whose end the certificate leaves undecided",
-                ends.count("undecided") / len(ends),
-                bound=0.1,
-            ),
-            between("share of students that end in pairs, mean over runs", float(np.mean(paired)), low=0.01, high=0.6),
-        ],
-        measured={"students in pairs": float(np.mean(paired)), **endings},
-        notes=(
-            "Uniform starts. Only some students pair up; the others copy a teacher each. At ρ = 6 a rare end (2 %) is "
-            "a pair that is still turning, flat to sixth order beside an eigenvalue of 3e-5: a non-strict saddle by "
-            "the slopes along its zero modes. An earlier rule asked that every run is certified (0 of 40 quick runs "
-            "were not, with a less strict certificate)."
-        ),
-    )
-
-
-def _pair_label(n: int, count: int) -> str:
-    singles = f"{n - 2 * count}-copy-" if n > 2 * count else ""
-    return f"{singles}{count}-tight-pair"
-
-
-def _pairs_in(label: str) -> int:
-    parts = label.split("-")
-    return sum(int(parts[i]) for i in range(len(parts) - 2) if parts[i].isdigit() and parts[i + 2 : i + 3] == ["pair"])
