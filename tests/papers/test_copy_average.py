@@ -15,6 +15,7 @@ ROWS = [
     "one-neuron",
     "no-others",
     "one-neuron-flows",
+    "one-neuron-maps",
     "softplus-lemmas",
     "damped",
     "ca-critical",

@@ -14,7 +14,7 @@ from understudy.papers.tight_balance import cone_geometry as split_cone
 from understudy.papers.tight_balance.cone_starts import failures
 from understudy.tasks.sphere import Sphere
 
-IDS = "loss-gradient copy-critical euclid-nonzero toy-points angle nature plateau pairs double-pairs split-cone losses quadratic even-mnist frames leaves-cone"
+IDS = "loss-gradient copy-critical euclid-nonzero toy-points angle nature plateau pairs double-pairs split-cone losses quadratic even-mnist even-control frames leaves-cone"
 CLAIMS = {claim.id: claim for claim in claims_of("tight-balance")}
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr
 
 from understudy import activations
 from understudy.activations import Activation
@@ -42,6 +43,23 @@ def margins(activation: str | Activation, norms: np.ndarray, correlations: np.nd
         found = partials(sigma, r[:, None], 1.0, u[None, :]).partials
         slopes, bends = np.asarray(found.q12), np.asarray(found.q12q12)
     return Margins(slopes, 1 - r[:, None] * u[None, :] * bends / slopes)
+
+
+def margins_at_infinity(activation: str | Activation, correlations: np.ndarray) -> np.ndarray:
+    """The second margin in the limit r1 → ∞, where σ'(r1 x) becomes a spike (bounded σ) or a step (softplus) at 0.
+
+    With s = √(1-u²): 1 + u² E[σ⁽³⁾(sz)]/E[σ'(sz)] for bounded σ, because r1² σ''(r1 x) tends to the derivative of a
+    spike; 1 - u φ(0) E[σ''(sz)]/E[σ'(y) Φ(uy/s)] for softplus.
+    """
+    sigma, u = activations.get(activation), np.asarray(correlations, float)
+    s = np.sqrt(1 - u**2)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    z, weight = 12 * nodes, 12 * weights * np.exp(-((12 * nodes) ** 2) / 2) / math.sqrt(2 * math.pi)
+    _, first, second, third = hermite.derivatives(sigma, s[:, None] * z, 4)
+    if not sigma.name.startswith("softplus"):
+        return np.asarray(1 + u**2 * (third @ weight) / (first @ weight))
+    steps = hermite.derivatives(sigma, z, 2)[1] * ndtr(u[:, None] * z / s[:, None])
+    return np.asarray(1 - u / math.sqrt(2 * math.pi) * (second @ weight) / (steps @ weight))
 
 
 def sufficient(activation: str | Activation, x: np.ndarray) -> np.ndarray:

@@ -29,6 +29,16 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         checks.append(at_least(f"{name}: σ' - xσ'' + σ''' (Eq. 74)", sufficient, bound=-1e-15))
         checks.append(at_least(f"{name}: (i), E[σ'σ']", found.first, bound=1e-12))
         checks.append(at_least(f"{name}: (ii), 1 - u g''/g'", found.second, bound=1e-9))
+        far = np.linspace(-0.999, 0.999, 81)
+        limit = assumptions.margins_at_infinity(name, far)
+        checks.append(at_least(f"{name}: (ii) as r1 → ∞", limit, bound=1e-9))
+        if settings["far"]:
+            large = assumptions.margins(name, np.array(settings["far"]), far).second
+            checks.append(at_least(f"{name}: (ii) at norms r1 = {settings['far']}", large, bound=1e-9))
+            gap = float(np.abs(large[-1] - limit).max())
+            checks.append(
+                at_most(f"{name}: at r1 = {settings['far'][-1]:g} the margin less its limit", gap, bound=1e-3)
+            )
     beta, where = assumptions.softplus_threshold()
     beyond, norm = assumptions.softplus_second_threshold()
     for factor, sign in ((1 - 1e-6, 1.0), (1 + 1e-6, -1.0)):
@@ -103,14 +113,15 @@ CLAIM = Claim(
     ),
     paper_value="softplus: Eq. 74 holds for β ≤ 2 and breaks for significantly larger β",
     measured_by=(
-        "Eq. 74 on a grid; both assumptions on a grid of norms and correlations; the thresholds by minimisation."
+        "Eq. 74 on a grid; both assumptions on a grid of norms and correlations, (ii) also in the limit of large norms; "
+        "the thresholds by minimisation."
     ),
     tolerance="signs",
     tolerance_reason=(
         "Inequalities; grids are fine enough that the functions vary by less than their margin between points."
     ),
-    quick={"grid": 6001, "norms": 25, "correlations": 81},
-    full={"grid": 60001, "norms": 120, "correlations": 801},
+    quick={"grid": 6001, "norms": 25, "correlations": 81, "far": []},
+    full={"grid": 60001, "norms": 120, "correlations": 801, "far": [8.0, 32.0, 256.0]},
     measure=_measure,
     figure=_figure,
 )

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -33,35 +32,32 @@ def teacher() -> Any:
 
 
 def seeds_cell(cell: Mapping[str, Any]) -> xr.Dataset:
-    """Follow a range of Glorot seeds to their ends, and certify each on the finer lattice."""
-    import jax.numpy as jnp
-
+    """Fit a range of Glorot seeds on the rough lattice; polish and certify each end on the finer one."""
     import understudy as us
-    from understudy.compilation import keep_compiled_programs
-    from understudy.dynamics import FlowOptions, follow, starts
+    from understudy.dynamics import FlowOptions, starts
+    from understudy.points.plateaus import nearest_critical
     from understudy.tasks import on_grid
 
-    keep_compiled_programs()
     begun = time.process_time()
     seeds = list(range(*cell["seeds"]))
-    rough = on_grid(teacher(), 4, spacing=cell["spacing"])
-    fine = on_grid(teacher(), 4)
+    rough, fine = on_grid(teacher(), 4, spacing=cell["spacing"]), on_grid(teacher(), 4)
+    options = FlowOptions(rtol=cell["tolerance"], atol=cell["tolerance"], max_time=cell["longest"])
     begin = starts.glorot(us.Population(teacher(), 4), seeds)
-    options = FlowOptions(snapshots=0, rtol=cell["tolerance"], atol=cell["tolerance"], max_time=cell["longest"])
-    vectors = np.asarray(rough.flatten(begin))
-    ends = [t for _, t in sorted(follow(rough, vectors, options), key=lambda x: x[0])]
-    escapes = [_escape(rough, fine, v, t) for v, t in zip(vectors, ends, strict=True)]
-    polished = [t.vector if e else _polish(fine, t.vector) for t, e in zip(ends, escapes, strict=True)]
-    certificates = [us.certify(fine, v, diverging=e) for v, e in zip(polished, escapes, strict=True)]
-    networks = [fine.unflatten(jnp.asarray(v)) for v in polished]
+    runs = us.fit(rough, seeds, init=begin, options=options, jobs=1)
+    escapes = [run.certificate.evidence[0] if run.certificate.kind == "diverging" else "" for run in runs]
+    ends = [np.asarray(fine.flatten(run.parameters)) for run in runs]
+    # From a point on the rough lattice to the critical point of the finer one, a few thousandths away at most.
+    polished = [v if e else nearest_critical(fine, v, steps=12)[0] for v, e in zip(ends, escapes, strict=True)]
+    certificates = [us.certify(fine, v, diverging=e or None) for v, e in zip(polished, escapes, strict=True)]
+    networks = [fine.unflatten(fine.flatten(v)) for v in polished]
     return xr.Dataset(
         {
             "loss": ("seed", [c.loss for c in certificates]),
             "kind": ("seed", [c.kind for c in certificates]),
-            "escape": ("seed", [e or "" for e in escapes]),
+            "escape": ("seed", escapes),
             "gradient_norm": ("seed", [c.gradient_norm for c in certificates]),
-            "flow_time": ("seed", [t.time for t in ends]),
-            "moved": ("seed", [float(np.linalg.norm(v - t.vector)) for v, t in zip(polished, ends, strict=True)]),
+            "flow_time": ("seed", [run.flow_time for run in runs]),
+            "moved": ("seed", [float(np.linalg.norm(v - w)) for v, w in zip(polished, ends, strict=True)]),
             "eigenvalues": (("seed", "mode"), np.stack([c.eigenvalues for c in certificates])),
             "incoming": (("seed", "student", "dim"), np.stack([np.asarray(n.incoming) for n in networks])),
             "outgoing": (("seed", "student"), np.stack([np.asarray(n.outgoing) for n in networks])),
@@ -69,28 +65,6 @@ def seeds_cell(cell: Mapping[str, Any]) -> xr.Dataset:
         coords={"seed": seeds},
         attrs={"processor_seconds": time.process_time() - begun},
     )
-
-
-def _escape(rough: Any, fine: Any, start: np.ndarray, end: Any) -> str | None:
-    """How a run leaves for infinity, in words, if it does: it is followed again, with snapshots."""
-    from understudy.dynamics import FlowOptions, follow
-    from understudy.dynamics.divergence import find_divergence
-    from understudy.points.infinity import describe_escape
-
-    if end.ending != "time limit":
-        return None
-    options = FlowOptions(rtol=TOLERANCE, atol=TOLERANCE, max_time=LONGEST)
-    ((_, again),) = follow(rough, start[None], options)
-    again = replace(again, loss=float(fine.loss(again.vector)))
-    divergence = find_divergence(again, fine)
-    return None if divergence is None else describe_escape(fine, again, divergence).words
-
-
-def _polish(task: Any, vector: np.ndarray) -> np.ndarray:
-    """From a point on the rough lattice to the critical point of the finer one, a few thousandths away at most."""
-    from understudy.points.plateaus import nearest_critical
-
-    return nearest_critical(task, vector, steps=12)[0]
 
 
 def classify(rows: xr.Dataset) -> np.ndarray:

@@ -10,16 +10,13 @@ from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.few_neurons.four import minima, teacher
-from understudy.papers.few_neurons.samples import on_lattice
+from understudy.papers.few_neurons.samples import padded_lattice
 from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PUSH = 1e-3
-NODES = 2600
-"""Lattice points of a data set; those that a set does not need have weight zero, so that one program serves all."""
-
 NEAR = 0.02
 """A run is near local-II if the mean squared distance of the functions is below this share of the loss."""
 
@@ -54,10 +51,7 @@ def _tasks(number: int, samples: int) -> tuple[Any, Any]:
         task = on_grid(teacher(), 5)
         return task, task
     x = np.random.default_rng([7, number]).normal(size=(samples, 2))
-    points, weights = on_lattice(x)
-    missing = NODES - len(points)
-    points = np.concatenate([points, np.zeros((missing, 2))])
-    weights = np.concatenate([weights, np.zeros(missing)])
+    points, weights = padded_lattice(x)
     five = us.TwoLayer(np.zeros((5, 2)), np.zeros(5))
 
     def loss_of(inputs: np.ndarray, shares: np.ndarray | None) -> Any:

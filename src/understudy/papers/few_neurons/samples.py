@@ -13,6 +13,9 @@ SPACING = 0.25
 HALF = 7
 """Half the number of lattice points along each axis that a sample is spread over."""
 
+NODES = 2600
+"""Lattice points of a padded data set; 10⁵ Gaussian samples need about 1,950."""
+
 
 def on_lattice(
     samples: Float[np.ndarray, "N 2"], spacing: float = SPACING, half: int = HALF
@@ -36,6 +39,13 @@ def on_lattice(
             np.add.at(weights, (places[0][:, i], places[1][:, j]), factors[0][:, i] * factors[1][:, j])
     used = np.argwhere(weights != 0)
     return spacing * (used + first), weights[tuple(used.T)] / len(samples)
+
+
+def padded_lattice(samples: Float[np.ndarray, "N 2"]) -> tuple[Float[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
+    """`on_lattice` with points of weight zero up to `NODES`, so that one compiled program serves all data sets."""
+    points, weights = on_lattice(samples)
+    missing = NODES - len(points)
+    return np.concatenate([points, np.zeros((missing, 2))]), np.concatenate([weights, np.zeros(missing)])
 
 
 def _lagrange(position: Float[np.ndarray, " N"], half: int) -> Float[np.ndarray, "N 2m"]:

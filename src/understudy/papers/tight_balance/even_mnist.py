@@ -22,6 +22,8 @@ EVEN: dict[str, Any] = {
     "quartic": lambda x: (x**4,),
     "cosine": lambda x: (jnp.cos(x),),
     "bump": lambda x: (jnp.exp(-(x**2)),),
+    "well": lambda x: (1 - jnp.exp(-(x**2)),),
+    "flat well": lambda x: (1 - jnp.exp(-(x**4)),),
     "x tanh x": lambda x: (x * jnp.tanh(x),),
 }
 """Even functions without a name in `activations`; only their values are needed here."""
@@ -86,6 +88,24 @@ def even_mnist(settings: Settings, progress: Progress) -> Measurement:
             f"seeds; the paper gives "
             "neither rate, batch nor initialisation, and '3 layer' is read as three layers of weights."
         ),
+    )
+
+
+def even_control(settings: Settings, progress: Progress) -> Measurement:
+    """Two bounded activations that differ at 0 only: x² and x⁴ there. The quartic also grows without bound."""
+    curves = {name: accuracies(name, settings) for name in progress.over(("relu", "well", "flat well", "quartic"))}
+    last = {name: curve[-1] for name, curve in curves.items()}
+    gap = {name: float(value.mean() - last["relu"].mean()) for name, value in last.items()}
+    return Measurement(
+        checks=[
+            at_least("ReLU's accuracy", float(last["relu"].mean()), bound=0.85),
+            between("1 - exp(-x²): accuracy less ReLU's", gap["well"], low=-0.03, high=0.03),
+            at_most("1 - exp(-x⁴), bounded and flat at 0: accuracy less ReLU's", gap["flat well"], bound=-0.05),
+            at_most("x⁴, unbounded and flat at 0: accuracy less ReLU's", gap["quartic"], bound=-0.05),
+        ],
+        measured={name: f"{100 * v.mean():.2f} ± {100 * v.std():.2f} %" for name, v in last.items()},
+        data={"names": np.array(list(curves)), "curves": np.stack(list(curves.values()))},
+        notes=f"As even-mnist, with {settings['samples']} images, {settings['epochs']} epochs, {settings['seeds']} seeds.",
     )
 
 
