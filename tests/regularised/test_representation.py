@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from understudy.papers.attraction_repulsion.descents import projected_gradient, random_representations
 from understudy.papers.attraction_repulsion.problems import small_problem
 from understudy.regularised import representation as r
 from understudy.regularised.frank_wolfe import minimise_globally
@@ -72,8 +73,8 @@ def test_ridge_is_a_lower_bound_that_closes_and_its_gradient_is_right():
 @pytest.mark.thorough
 def test_direct_optimisation_finds_the_certified_minimum():
     task = small_problem(0)  # nearly all starts lead to its global minimum
-    found = min(r.optimise(task, z).upper for z in r.random_representations(task, range(16), steps=2000, best=2))
+    found = min(r.optimise(task, z).upper for z in random_representations(task, range(16), steps=2000, best=2))
     assert found == pytest.approx(minimise_globally(task, tolerance=2e-7).value, rel=1e-6)
-    end, losses = r.projected_gradient(task, r.to_representations(task, task.starts([0])[0]), steps=5)
+    end, losses = projected_gradient(task, r.to_representations(task, task.starts([0])[0]), steps=5)
     assert np.all(np.diff(losses) < 0)
     assert r.infeasibility(task, end) <= 1e-9

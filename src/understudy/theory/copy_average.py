@@ -19,7 +19,7 @@ from understudy.activations import Activation
 from understudy.gaussian import hermite, interaction
 from understudy.networks import TwoLayer
 from understudy.tasks.structure import Structure
-from understudy.theory.one_neuron import OneNeuron, one_neuron
+from understudy.theory.one_neuron import one_neuron
 
 
 def copy_average(
@@ -37,7 +37,7 @@ def copy_average(
     >>> point.incoming.shape, point.outgoing.tolist()
     ((3, 5), [1.0, 1.0, 3.0])
     """
-    sizes, k = _checked(partition, teachers)
+    sizes, k = check_partition(partition, teachers)
     width = k if dim is None else int(dim)
     if width < k:
         raise ValueError(f"{k} orthonormal teachers need dim ≥ {k}; received dim={dim}.")
@@ -62,7 +62,7 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
     >>> round(copy_average_loss("erf", (1, 1, 6)), 12) == round(one_neuron("erf", 6).loss, 12)
     True
     """
-    sizes, k = _checked(partition, teachers)
+    sizes, k = check_partition(partition, teachers)
     left = k - sum(sizes)
     best = {size: one_neuron(activation, size) for size in set(sizes)}
     loss = sum(best[size].loss for size in sizes) + (left * _square(activation) if left else 0.0)
@@ -97,7 +97,7 @@ def unmatched_force(activation: str | Activation, partition: Sequence[int], teac
     Each of the k - Σ ℓ teachers without a group acts on each student: ‖∇L‖² = (k - Σ ℓ) Σ_i (2 a_i E[σ'(r_i z)]
     E[σ'(z)])². With erf all other forces vanish, so this is the whole gradient.
     """
-    sizes, k = _checked(partition, teachers)
+    sizes, k = check_partition(partition, teachers)
     pulls = []
     for size in sizes:
         best = one_neuron(activation, size)
@@ -134,7 +134,7 @@ def count(partition: Sequence[int], teachers: int | None = None, *, odd: bool = 
     >>> count((1, 2), teachers=3).total
     24
     """
-    sizes, k = _checked(partition, teachers)
+    sizes, k = check_partition(partition, teachers)
     groupings = math.factorial(k)
     for size in (*sizes, k - sum(sizes)):
         groupings //= math.factorial(size)
@@ -142,32 +142,6 @@ def count(partition: Sequence[int], teachers: int | None = None, *, odd: bool = 
     for size in set(sizes):
         orders //= math.factorial(sizes.count(size))
     return Count(groupings, orders, 2 ** len(sizes) if odd else 1)
-
-
-def enumerate_points(activation: str | Activation, partition: Sequence[int], teachers: int) -> Iterator[TwoLayer]:
-    """Every copy-average point with these group sizes, one by one: all assignments of teachers to students, all signs.
-
-    For small cases only: it goes through (n + 1)^k assignments.
-    """
-    sizes, k = _checked(partition, teachers)
-    if (len(sizes) + 1) ** k > 10_000_000:
-        raise ValueError(f"{len(sizes)} students and {k} teachers are too many to enumerate; use count.")
-    signs = (1.0, -1.0) if activations.get(activation).parity == "odd" else (1.0,)
-    best = {size: one_neuron(activation, size) for size in set(sizes)}
-    for owner in np.ndindex(*[len(sizes) + 1] * k):
-        groups = [[j for j in range(k) if owner[j] == i] for i in range(len(sizes))]
-        if sorted(map(len, groups)) != sorted(sizes):
-            continue
-        for flips in np.ndindex(*[len(signs)] * len(sizes)):
-            yield _assemble([best[len(group)] for group in groups], groups, [signs[f] for f in flips], k)
-
-
-def _assemble(best: list[OneNeuron], groups: list[list[int]], signs: list[float], k: int) -> TwoLayer:
-    incoming = np.zeros((len(groups), k))
-    for i, (one, group, sign) in enumerate(zip(best, groups, signs, strict=True)):
-        incoming[i, group] = sign * one.norm * one.correlation
-    outgoing = [s * one.outgoing for s, one in zip(signs, best, strict=True)]
-    return TwoLayer(jnp.asarray(incoming), jnp.asarray(outgoing))
 
 
 def partitions(total: int, parts: int, least: int = 1) -> Iterator[tuple[int, ...]]:
@@ -223,7 +197,8 @@ def rank(activation: str | Activation, students: int, teachers: int, *, incomple
     return Ranking(tuple(found[i] for i in order), losses[order])
 
 
-def _checked(partition: Sequence[int], teachers: int | None) -> tuple[list[int], int]:
+def check_partition(partition: Sequence[int], teachers: int | None) -> tuple[list[int], int]:
+    """Group sizes and the number of teachers, checked; without `teachers`, the sum of the sizes."""
     sizes = [int(size) for size in partition]
     if not sizes or any(size != given or size < 1 for size, given in zip(sizes, partition, strict=True)):
         raise ValueError(f"A partition is a list of group sizes ≥ 1; received {tuple(partition)!r}.")

@@ -71,9 +71,10 @@ def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
     import numpy as np
 
     from understudy.dynamics.settle import settle
+    from understudy.papers.attraction_repulsion.descents import random_representations
     from understudy.papers.attraction_repulsion.problems import best_minimum, small_problem
     from understudy.regularised.frank_wolfe import minimise_globally
-    from understudy.regularised.representation import optimise, random_representations, to_representations
+    from understudy.regularised.representation import optimise, to_representations
 
     found: dict[str, list[float]] = {
         name: [] for name in ("weights", "direct", "there", "back", "residuals", "certified")
@@ -105,8 +106,8 @@ def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
+    from understudy.papers.attraction_repulsion.descents import projected_gradient, random_representations
     from understudy.papers.attraction_repulsion.problems import small_problem
-    from understudy.regularised.representation import projected_gradient, random_representations
 
     nets = _random_networks(settings["networks"])
     direct = _direct(settings, progress)

@@ -1,10 +1,16 @@
 """Claim `ca-count`: how many copy-average points there are."""
 
 import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from understudy.papers.check import equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
+
+if TYPE_CHECKING:
+    from understudy.networks import TwoLayer
+    from understudy.theory.one_neuron import OneNeuron
 
 
 def _printed(sizes: tuple[int, ...], k: int) -> int:
@@ -20,10 +26,47 @@ def _printed(sizes: tuple[int, ...], k: int) -> int:
     return product
 
 
+def enumerate_points(activation: str, partition: Sequence[int], teachers: int) -> "Iterator[TwoLayer]":
+    """Every copy-average point with these group sizes, one by one: all assignments of teachers to students, all signs.
+
+    For small cases only: it goes through (n + 1)^k assignments.
+    """
+    import numpy as np
+
+    from understudy import activations
+    from understudy.theory import one_neuron
+    from understudy.theory.copy_average import check_partition
+
+    sizes, k = check_partition(partition, teachers)
+    if (len(sizes) + 1) ** k > 10_000_000:
+        raise ValueError(f"{len(sizes)} students and {k} teachers are too many to enumerate; use count.")
+    signs = (1.0, -1.0) if activations.get(activation).parity == "odd" else (1.0,)
+    best = {size: one_neuron(activation, size) for size in set(sizes)}
+    for owner in np.ndindex(*[len(sizes) + 1] * k):
+        groups = [[j for j in range(k) if owner[j] == i] for i in range(len(sizes))]
+        if sorted(map(len, groups)) != sorted(sizes):
+            continue
+        for flips in np.ndindex(*[len(signs)] * len(sizes)):
+            yield _assemble([best[len(group)] for group in groups], groups, [signs[f] for f in flips], k)
+
+
+def _assemble(best: "list[OneNeuron]", groups: list[list[int]], signs: list[float], k: int) -> "TwoLayer":
+    import jax.numpy as jnp
+    import numpy as np
+
+    from understudy.networks import TwoLayer
+
+    incoming = np.zeros((len(groups), k))
+    for i, (one, group, sign) in enumerate(zip(best, groups, signs, strict=True)):
+        incoming[i, group] = sign * one.norm * one.correlation
+    outgoing = [s * one.outgoing for s, one in zip(signs, best, strict=True)]
+    return TwoLayer(jnp.asarray(incoming), jnp.asarray(outgoing))
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
-    from understudy.theory.copy_average import count, enumerate_points, partitions
+    from understudy.theory.copy_average import count, partitions
 
     cases, counted, formula, unsigned, printed = [], [], [], [], []
     grid = [(n, k) for n in range(1, settings["students"] + 1) for k in range(n, settings["teachers"] + 1)]
