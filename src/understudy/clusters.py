@@ -11,7 +11,7 @@ import signal
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.extras import need
-from understudy.processes.cores import JOBS
+from understudy.processes.cores import JOBS, unchanged_environment
 from understudy.processes.cores import core_count as core_count
 from understudy.processes.cores import job_count as job_count
 
@@ -215,20 +215,6 @@ def _local_client(workers: int) -> Iterator[Client]:
                 if nanny.pid is not None:
                     os.kill(nanny.pid, signal.SIGKILL)
             raise
-
-
-@contextmanager
-def unchanged_environment(names: Iterable[str]) -> Iterator[None]:
-    """Restore these variables of the environment at the end."""
-    before = {name: os.environ.get(name) for name in names}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import numpy as np
 from understudy.compilation import cache_directory
 from understudy.data.checked import UNREADABLE, Images, read_npz, verify
 from understudy.data.errors import MissingDataError, WrongDataError
+from understudy.files import write_atomically
 
 MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -131,10 +132,7 @@ def _fetch(name: str, digest: str, cache: Path, mirrors: Sequence[str], opener: 
         if found != digest:
             problems.append(f"{mirror}: SHA-256 {found[:16]}… instead of {digest[:16]}…")
             continue
-        cache.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".part")
-        partial.write_bytes(content)
-        os.replace(partial, target)
+        write_atomically(target, content)
         return
     raise MissingDataError(f"{name} could not be fetched. " + "; ".join(problems) + ". Is there a connection?")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,15 +47,21 @@ def check_jobs(jobs: int) -> int:
 @contextmanager
 def use_jobs(jobs: int | None) -> Iterator[None]:
     """Within this context, `jobs` is the default number of processes. None changes nothing."""
-    if jobs is None:
+    with unchanged_environment([JOBS]):
+        if jobs is not None:
+            os.environ[JOBS] = str(check_jobs(jobs))
         yield
-        return
-    before = os.environ.get(JOBS)
-    os.environ[JOBS] = str(check_jobs(jobs))
+
+
+@contextmanager
+def unchanged_environment(names: Iterable[str]) -> Iterator[None]:
+    """Restore these variables of the environment at the end."""
+    before = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[JOBS]
-        else:
-            os.environ[JOBS] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
