@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import check_out, parse_seeds, translate
+from understudy.commands.options import check_out, options_of, parse_seeds, translate
 from understudy.commands.screen import complain, fail, new_table, show_table
 from understudy.extras import need
 
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     from understudy.experiments.aligning import Experiment
 
-OPTIONS = {
-    name: "--" + name.replace("_", "-")
-    for name in ("teacher", "over", "polarity", "epochs", "dim", "outputs", "samples", "steps", "batch", "rate",
-                 "optimizer", "weight_decay", "init", "workers", "cluster", "scheduler_file")
-}  # fmt: skip
+OPTIONS = options_of(
+    "teacher", "over", "polarity", "epochs", "dim", "outputs", "samples", "steps", "batch", "rate", "optimizer",
+    "weight_decay", "init", "workers", "cluster", "scheduler_file",
+)  # fmt: skip
 
 
 def align(

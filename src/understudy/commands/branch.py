@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import check_out
+from understudy.commands.options import check_out, options_of, translate
 from understudy.commands.progress import reporting
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import read_teacher
@@ -82,7 +82,7 @@ def branch(
                 family, first.parameters, (low, high), start=begin, step=step, depth=depth, report=report
             )
     except ValueError as error:
-        fail(_worded(str(error)))
+        fail(translate(error, options_of("step", "depth", width="--student")))
     paths, problem = try_to_store(lambda: [] if out is None else _store(result, out, along))
     if json_:
         record = result.to_dict() | {"seconds": time.perf_counter() - begun, "files": [str(path) for path in paths]}
@@ -104,13 +104,6 @@ def _family(along: str, teacher: Any, student: int) -> Family:
     }
     made: Family = makers[along](teacher, student)
     return made
-
-
-def _worded(text: str) -> str:
-    """A message of the engine in the words of the command."""
-    for name, option in (("width=", "--student "), ("step is", "--step is"), ("depth is", "--depth is")):
-        text = text.replace(name, option)
-    return text
 
 
 def _store(result: Continuation, out: Path, along: str) -> list[Path]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import translate
+from understudy.commands.options import options_of, translate
 from understudy.commands.points import read_problem
 from understudy.commands.screen import fail, new_table, show_table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from understudy.points import Certificate
     from understudy.tasks.task import Task
 
-OPTIONS = {name: "--" + name for name in ("cost", "penalty", "mean", "covariance", "activation")}
+OPTIONS = options_of("cost", "penalty", "mean", "covariance", "activation")
 MOST_DIRECTIONS = 8
 """The largest number of descending directions that `--follow` pushes along."""
 

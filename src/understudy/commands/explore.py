@@ -12,7 +12,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.describing import describe
 from understudy.commands.fit import OPTIONS
-from understudy.commands.options import check_out, translate
+from understudy.commands.options import check_out, options_of, translate
 from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, storing
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def explore(
         description = _describe(chosen, angles, seed, init_std)
         graph = _collect(description, starts, out, quiet=json_)
     except (ValueError, TypeError, OSError) as error:
-        fail(translate(error, OPTIONS | {"starts": "--starts", "seed": "--seed", "init_std": "--init-std"}))
+        fail(translate(error, OPTIONS | options_of("starts", "seed")))
     _report(graph, time.perf_counter() - begun, json_)
     if out is not None:
         _draw(graph, out, json_)

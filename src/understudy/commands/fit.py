@@ -14,19 +14,18 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.describing import describe, read_activation
-from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
+from understudy.commands.options import check_limit, check_out, options_of, parse_list, parse_seeds, translate
 from understudy.commands.screen import complain, exit_interrupted, fail, new_table, on_two_lines, show_table
 
 if TYPE_CHECKING:
     from understudy.experiments.fit_seeds import FitOutcome
     from understudy.experiments.flow_fit import FlowFit
 
-OPTIONS = {
-    name: "--" + name.replace("_", "-")
-    for name in ("teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance",
-                 "max_time", "times", "proof", "cluster", "scheduler_file", "bias", "mean", "covariance",
-                 "student_activation", "layers", "cost", "penalty", "outputs")
-} | {"workers": "--jobs", "jobs": "--jobs", "width": "--student"}  # fmt: skip
+OPTIONS = options_of(
+    "teacher", "student", "activation", "dim", "outgoing", "sphere", "init", "init_std", "tolerance", "max_time",
+    "times", "proof", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation", "layers", "cost",
+    "penalty", "outputs", "jobs", workers="--jobs", width="--student",
+)  # fmt: skip
 
 
 def fit(

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import check_out, translate
+from understudy.commands.options import check_out, options_of, translate
 from understudy.commands.screen import fail, new_table, show_table, storing
 
 if TYPE_CHECKING:
     from understudy.experiments.growing import Grow
     from understudy.tasks.task import Task
 
-OPTIONS = {
-    name: "--" + name.replace("_", "-") for name in ("student", "layer", "mu", "push", "cluster", "scheduler_file")
-} | {"width": "--student"}
+OPTIONS = options_of("student", "layer", "mu", "push", "cluster", "scheduler_file", width="--student")
 WIDE = 120  # columns of a screen that has room for the other neurons, too
 
 

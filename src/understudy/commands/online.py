@@ -13,13 +13,15 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.online_phases import show_phases
-from understudy.commands.options import check_out
+from understudy.commands.options import check_out, options_of, translate
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from understudy.online import OnlineResult, Plateau, Simulation
+
+OPTIONS = options_of("noise", "norm", "dim", learning_rate="--rate", weight_decay="--decay")
 
 
 def online(
@@ -84,7 +86,7 @@ def online(
         result = equations.run(start, times)
         beside = equations.simulate(start, times[::8], dim=dim, seeds=simulate) if simulate else None
     except (ValueError, TypeError) as error:
-        fail(_as_options(str(error)))
+        fail(translate(error, OPTIONS))
     plateaus = find_plateaus(result)
     told = {
         "activation": activation, "teacher": teacher, "student": student, "rate": rate, "noise": noise, "decay": decay,
@@ -101,21 +103,6 @@ def online(
     exit_if_unstored(problem)
     if result.ending == "diverged":
         raise typer.Exit(1)
-
-
-_NAMES = {
-    "learning_rate": "--rate",
-    "weight_decay": "--decay",
-    "noise must": "--noise must",
-    "norm must": "--norm must",
-}
-
-
-def _as_options(message: str) -> str:
-    """The engine's message with options in place of Python arguments."""
-    for name, option in _NAMES.items():
-        message = message.replace(name, option)
-    return message
 
 
 def _store(
@@ -226,7 +213,7 @@ def _print(
             f"Averages over four Gaussians: relative error about {result.average_error:.0e}.", highlight=False
         )
     if result.message:
-        console.print(f"[bold]Diverged.[/] {_as_options(result.message)}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]Diverged.[/] {translate(result.message, OPTIONS)}", highlight=False, soft_wrap=True)
     console.print(f"{seconds:.1f} s. Loss: E(f - f*)², without the noise.", highlight=False)
 
 

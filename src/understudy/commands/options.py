@@ -46,11 +46,20 @@ def parse_list(text: str, option: str, example: str) -> list[float]:
     return numbers
 
 
-def translate(error: Exception, options: Mapping[str, str]) -> str:
+def options_of(*names: str, **others: str) -> dict[str, str]:
+    """For `translate`: the options of Python arguments, with their own names or with other ones.
+
+    >>> options_of("init_std", width="--student")
+    {'init_std': '--init-std', 'width': '--student'}
+    """
+    return {name: "--" + name.replace("_", "-") for name in names} | others
+
+
+def translate(error: Exception | str, options: Mapping[str, str]) -> str:
     """An error message of the engine, with Python arguments replaced by command-line options.
 
     `options` maps arguments to options. An argument is recognised if a value is assigned to it, if a sentence begins
-    with it, and in "Leave … out".
+    with it, and in "Leave … out" and "Lower …".
 
     >>> names = {"init_std": "--init-std", "sphere": "--sphere"}
     >>> translate(ValueError("Received sphere=True and init_std=0.3. Leave init_std out."), names)
@@ -60,7 +69,7 @@ def translate(error: Exception, options: Mapping[str, str]) -> str:
     for name, option in options.items():
         text = re.sub(rf"\b{name}=True\b", option, text)
         text = re.sub(rf"\b{name}='?([^\s']+?)'?(?=[;,.]?(?:\s|$))", rf"{option} \1", text)
-        text = re.sub(rf"(?:^|(?<=[.;:] )|(?<=Leave )|(?<=smaller )){name}\b(?=:| )", option, text)
+        text = re.sub(rf"(?:^|(?<=[.;:] )|(?<=Leave )|(?<=Lower )|(?<=smaller )){name}\b(?=[:. ])", option, text)
     return text
 
 

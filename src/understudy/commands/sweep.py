@@ -177,7 +177,7 @@ def _collect(
         typer.echo(f"Interrupted: finished seeds are kept in {out}; run the same command to continue.", err=True)
         raise typer.Exit(130) from None
     except (OSError, ValueError, RuntimeError) as error:
-        fail(translate(error, {**OPTIONS, "workers": "--jobs"}))
+        fail(translate(error, OPTIONS))
 
 
 def _summaries(cells: list[Fit], found: Collection) -> list[dict[str, Any]]:
