@@ -243,6 +243,7 @@ def _follow(
     watch: Callable[[int, int, float], None] | None,
     observe: Callable[[int, Glimpse], None] | None,
 ) -> Iterator[tuple[int, Trajectory]]:
+    # More than 60 lines: one loop in which lanes, their owners and what they have kept change together.
     seeds, size = starts.shape
     times = options.times
     base = task.softened(_NOISE * options.atol)
