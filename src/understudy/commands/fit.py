@@ -14,10 +14,19 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.describing import describe, read_activation
-from understudy.commands.options import check_limit, check_out, options_of, parse_list, parse_seeds, translate
+from understudy.commands.options import (
+    check_limit,
+    check_out,
+    options_of,
+    parse_list,
+    parse_seeds,
+    read_place,
+    translate,
+)
 from understudy.commands.screen import complain, exit_interrupted, fail, new_table, on_two_lines, show_table
 
 if TYPE_CHECKING:
+    from understudy.experiments.collecting import Place
     from understudy.experiments.fit_seeds import FitOutcome
     from understudy.experiments.flow_fit import FlowFit
 
@@ -106,9 +115,9 @@ def fit(
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
-    place = {"cluster": cluster, "scheduler_file": scheduler_file}
     starts = None
     try:
+        place = read_place(cluster, scheduler_file)
         if continue_ is not None:
             description, starts, numbers = _continued(continue_, numbers, chosen, place)
         else:
@@ -130,12 +139,12 @@ def fit(
 
 
 def _continued(
-    place: Path, seeds: list[int], chosen: dict[str, Any], where: dict[str, Any]
+    place: Path, seeds: list[int], chosen: dict[str, Any], where: Place | None
 ) -> tuple[FlowFit, dict[int, Any], list[int]]:
     """The fit that continues a stored one, its starts by seed, and the seeds that were asked for and are stored."""
     from understudy.experiments.continuing import continue_fit
 
-    if any(value is not None for value in where.values()):
+    if where is not None:
         raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
     # Import `module:function` before reading the stored fit, which refers to it by name.
     read_activation(chosen["activation"])
@@ -144,18 +153,13 @@ def _continued(
 
 
 def _collect(
-    description: FlowFit, seeds: list[int], out: Path | None, where: dict[str, Any], jobs: int | None,
+    description: FlowFit, seeds: list[int], out: Path | None, place: Place | None, jobs: int | None,
     limit: float | None, starts: Any, quiet: bool,
 ) -> FitOutcome:  # fmt: skip
     from understudy.commands.progress import reporting
     from understudy.experiments.fit_seeds import collect_fit
 
     try:
-        place = None
-        if any(value is not None for value in where.values()):
-            from understudy.experiments.collecting import Place
-
-            place = Place(**where)
         store = None
         if out is not None:
             from understudy.store import Store

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import check_out, options_of, translate
+from understudy.commands.options import check_out, options_of, read_place, translate
 from understudy.commands.screen import fail, new_table, show_table, storing
 
 if TYPE_CHECKING:
+    from understudy.experiments.collecting import Place
     from understudy.experiments.growing import Grow
     from understudy.tasks.task import Task
 
@@ -49,11 +50,10 @@ def grow(
     from understudy.compilation import keep_compiled_programs
 
     keep_compiled_programs()
-    remote = cluster is not None or scheduler_file is not None
     try:
         numbers = {"student": student, "layer": layer, "mu": mu, "push": push}
         described, task, told = _describe((activation, teacher, dim, angles, teacher_file), result, seed, **numbers)
-        stages = _grow(described, (cluster, scheduler_file) if remote else None, json_)
+        stages = _grow(described, read_place(cluster, scheduler_file), json_)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         fail(translate(error, OPTIONS))
     content = {"task": told, "seconds": round(time.perf_counter() - begun, 3), "stages": stages}
@@ -90,15 +90,14 @@ def _describe(
     return Grow(fit, **numbers, start=np.asarray(task.flatten(first_neuron(teacher)))), task, told
 
 
-def _grow(described: Grow, remote: Any, quiet: bool) -> list[dict[str, Any]]:
+def _grow(described: Grow, place: Place | None, quiet: bool) -> list[dict[str, Any]]:
     from understudy.commands.progress import reporting
-    from understudy.experiments.collecting import Place
     from understudy.experiments.growing import collect_stages
 
     with reporting("neurons", quiet) as reporter:
         return collect_stages(
             described,
-            None if remote is None else Place(*remote),
+            place,
             lambda stage: reporter.show(stage.width, described.student, f"loss {stage.loss:.6g}"),
         )
 

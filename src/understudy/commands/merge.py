@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,29 +136,10 @@ def _elsewhere(stored: StoredNetwork, activation: str, merged: Merged, inputs: n
 def _as_json(
     stored: StoredNetwork, activation: str, by: str, merged: Merged, elsewhere: float | None, files: list[Path]
 ) -> dict[str, Any]:
-    report = merged.report
-    return {
-        "network": stored.source,
-        "activation": activation,
-        "by": by,
-        "layers": [
-            {
-                "layer": layer.layer,
-                "before": layer.before,
-                "after": layer.after,
-                "groups": [list(group) for group in layer.groups],
-                "removed": list(layer.removed),
-            }
-            for layer in report.layers
-        ],
-        "norm_before": report.norm_before,
-        "norm_after": report.norm_after,
-        "largest_change": report.largest_change,
-        "relative_change": report.relative_change,
-        "measured_on": report.inputs,
-        "relative_change_elsewhere": elsewhere,
-        "files": [str(file) for file in files],
-    }
+    told = asdict(merged.report)
+    where = {"measured_on": told.pop("inputs"), "relative_change_elsewhere": elsewhere}
+    named = {"network": stored.source, "activation": activation, "by": by}
+    return {**named, **told, **where, "files": [str(file) for file in files]}
 
 
 def _print_table(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from understudy.online import OnlineResult, Plateau, Simulation
 
+ARRAYS = ("times", "loss", "student_overlaps", "teacher_overlaps", "outgoing")
 OPTIONS = options_of("noise", "norm", "dim", learning_rate="--rate", weight_decay="--decay")
 
 
@@ -133,7 +134,7 @@ def _store(
 
 
 def _plateau_json(plateau: Plateau) -> dict[str, Any]:
-    certificate = plateau.certificate
+    names = ("kind", "loss", "gradient_norm", "least_eigenvalue", "index")
     return {
         "begin": plateau.begin,
         "end": plateau.end,
@@ -143,11 +144,7 @@ def _plateau_json(plateau: Plateau) -> dict[str, Any]:
         "predicted_leaving": _number(plateau.predicted_leaving),
         "measured_leaving": _number(plateau.measured_leaving),
         "critical": {
-            "kind": certificate.kind,
-            "loss": certificate.loss,
-            "gradient_norm": certificate.gradient_norm,
-            "least_eigenvalue": certificate.least_eigenvalue,
-            "index": certificate.index,
+            **{name: getattr(plateau.certificate, name) for name in names},
             "growth_rates": list(plateau.critical_rates),
             "distance": plateau.distance,
         },
@@ -167,11 +164,7 @@ def _as_json(
         "ending": result.ending,
         "message": result.message,
         "average_error": result.average_error,
-        "times": result.times.tolist(),
-        "loss": result.loss.tolist(),
-        "student_overlaps": result.student_overlaps.tolist(),
-        "teacher_overlaps": result.teacher_overlaps.tolist(),
-        "outgoing": result.outgoing.tolist(),
+        **{name: getattr(result, name).tolist() for name in ARRAYS},
         "plateaus": [_plateau_json(plateau) for plateau in plateaus],
         "simulation": None if beside is None else {"times": beside.times.tolist(), "loss": beside.loss.tolist()},
     }

@@ -7,9 +7,13 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from understudy.commands.screen import fail
 from understudy.extras import need
+
+if TYPE_CHECKING:
+    from understudy.experiments.collecting import Place
 
 MOST_SEEDS = 10_000_000
 """More seeds than this are taken for a typing error: at a millisecond each they would take three hours."""
@@ -71,6 +75,20 @@ def translate(error: Exception | str, options: Mapping[str, str]) -> str:
         text = re.sub(rf"\b{name}='?([^\s']+?)'?(?=[;,.]?(?:\s|$))", rf"{option} \1", text)
         text = re.sub(rf"(?:^|(?<=[.;:] )|(?<=Leave )|(?<=Lower )|(?<=smaller )){name}\b(?=[:. ])", option, text)
     return text
+
+
+def read_place(cluster: str | None, scheduler_file: Path | None) -> Place | None:
+    """The cluster that the options name, or None for this machine; `ValueError` if there is none."""
+    if cluster is None and scheduler_file is None:
+        return None
+    from understudy.experiments.collecting import Place
+
+    place = Place(cluster, scheduler_file)
+    if scheduler_file is not None and not scheduler_file.is_file():
+        raise ValueError(
+            f"There is no scheduler file {scheduler_file}; start one with `dask scheduler --scheduler-file`."
+        )
+    return place
 
 
 def check_out(out: Path | None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.claims import print_table, verdict_text
-from understudy.commands.options import check_out, translate
+from understudy.commands.options import check_out, options_of, read_place, translate
 from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def reproduce(
     changes = _settings(settings or [])
     try:
         job_count(jobs)
+        place = read_place(cluster, scheduler_file)
         wanted = _targets(target, every)
         if cost:
             _print_costs(wanted, full, changes, results)
@@ -66,8 +67,7 @@ def reproduce(
     except UnknownNameError as error:
         fail(str(error))
     except ValueError as error:
-        fail(translate(error, {"jobs": "--jobs"}))
-    place = _place(cluster, scheduler_file)
+        fail(translate(error, options_of("jobs", "cluster", "scheduler_file")))
     check_out(out)
     options = {"full": full, "out": out, "force": force, "record": record, "results": results}
     with use_jobs(jobs):
@@ -130,21 +130,6 @@ def _settings(given: list[str]) -> dict[str, Any]:
         if not (equals and name.strip()):
             fail(f"--set takes name=value with a JSON value; received {item!r}. Try --set seeds=32.")
     return found
-
-
-def _place(cluster: str | None, scheduler_file: Path | None) -> Any:
-    """The cluster to compute on; None for this machine."""
-    from understudy.experiments.collecting import Place
-
-    if cluster is None and scheduler_file is None:
-        return None
-    try:
-        place = Place(cluster, scheduler_file)
-    except ValueError as error:
-        fail(str(error))
-    if scheduler_file is not None and not scheduler_file.is_file():
-        fail(f"There is no scheduler file {scheduler_file}; start one with `dask scheduler --scheduler-file`.")
-    return place
 
 
 def _print_costs(
