@@ -3,6 +3,7 @@
 from understudy.papers.alignment import (
     attraction,
     cifar,
+    constants,
     deep,
     dynamics,
     four_layer,
@@ -34,4 +35,5 @@ CLAIMS = (
     turning.BOTH_LAYERS,
     turning.NEAR_OPPOSITE,
     untrained.CLAIM,
+    constants.CLAIM,
 )
