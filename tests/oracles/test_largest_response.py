@@ -5,14 +5,14 @@ import pytest
 
 from understudy import activations
 from understudy.oracles import largest_response
-from understudy.oracles.caps import branch_and_bound
+from understudy.oracles.caps import _linear, _quadratic, branch_and_bound
 from understudy.oracles.cone_oracle import ConeOracle
 from understudy.oracles.local_search import search
 from understudy.oracles.relaxation import Responses, relaxed_bound
 
 
 @pytest.mark.parametrize("activation", ["relu", "abs", "linear"])
-@pytest.mark.parametrize(("dim", "outputs"), [(2, 1), (3, 2)])
+@pytest.mark.parametrize(("dim", "outputs"), [(2, 1), (3, 1), (3, 2)])
 def test_bounds_hold_against_enumeration(activation, dim, outputs):
     draw = np.random.default_rng(10 * dim + outputs)
     basis, duals = draw.normal(size=(dim, 6)), draw.normal(size=(outputs, 6))
@@ -28,6 +28,35 @@ def test_bounds_hold_against_enumeration(activation, dim, outputs):
     few, count = branch_and_bound(responses, duals, 0.0, most=8)  # stopped early: still a bound
     assert few >= exact.value * (1 - 1e-12)
     assert count <= 10
+
+
+@pytest.mark.parametrize("angle", [0.03, 0.3, 1.2])
+def test_the_bound_of_a_cap_is_above_all_values_in_it(angle):
+    """One output, 40 inputs in four dimensions and a zero one: 2,000 directions in the cap, up to its rim."""
+    draw = np.random.default_rng(5)
+    basis, duals = draw.normal(size=(4, 41)), draw.normal(size=(1, 41))
+    basis[:, 7] = 0.0
+    responses = Responses.of(basis, activations.get("relu"))
+    for q in np.linalg.qr(draw.normal(size=(4, 4)))[0]:
+        across = draw.normal(size=(2000, 4))
+        across -= np.outer(across @ q, q)
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        turns = angle * np.minimum(1.5 * draw.uniform(size=(2000, 1)), 1.0)
+        seen = responses.values(duals, np.cos(turns) * q + np.sin(turns) * across).max()
+        bound = _linear(responses, duals, q, angle)
+        assert bound >= seen * (1 - 1e-12)
+        assert bound <= _quadratic(responses, duals, q, angle)
+
+
+def test_one_output_closes_in_four_dimensions():
+    """Fifty inputs in space with a bias: kinks of both signs do not add up. With their norms added up, 18 % stayed open."""
+    draw = np.random.default_rng(0)
+    basis = np.vstack([draw.normal(size=(3, 50)), np.ones(50)])
+    responses, duals = Responses.of(basis, activations.get("relu")), draw.normal(size=(1, 50))
+    found, _ = search(responses, duals)
+    upper, caps = branch_and_bound(responses, duals, found, tolerance=1e-2, most=10_000)
+    assert found <= upper <= 1.01 * found
+    assert caps < 10_000
 
 
 @pytest.mark.parametrize("count", [6, 14])

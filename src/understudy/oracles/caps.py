@@ -7,8 +7,14 @@ kinks' part. For every 0 < ω < 1 and τ ≥ 0 the value in the cap is at most
   λ_max(LᵀL/(1 - ω) + τ(qqᵀ - cos²θ I)) + E²/ω.
 
 The term with τ is positive or zero in the cap, and without kinks the least bound is the exact maximum of a quadratic
-form over it and its mirror image (the S-lemma). Caps whose bound lies below the best value are dropped; others are cut
-in two."""
+form over it and its mirror image (the S-lemma).
+
+With one output the value is max(f, -f)², f(w) = v·σ(Bᵀw), and each of the two is bounded by a linear function, which has
+an exact maximum over the cap. Where the weight of |z_i| is positive, |z_i| lies below its chord over the values of z_i in
+the cap; where it is negative, -|z_i| lies below every line through 0 with a slope in [-1, 1]. So kinks of different signs
+do not add up, and each costs less than half of what E counts for it.
+
+Caps whose bound lies below the best value are dropped; others are cut in two."""
 
 import heapq
 import itertools
@@ -23,6 +29,10 @@ SHARES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4])
 
 PRESSURES = np.concatenate([[0.0], np.logspace(-3, 4, 29)])
 """The τ that are tried, in units of the squared norm of L."""
+
+
+MOST, MOST_LINEAR = 20_000, 100_000
+"""Caps after which branch and bound is given up, with several outputs and with one: some ten seconds each."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +62,16 @@ class Box:
 
 
 def branch_and_bound(
-    responses: Responses, duals: np.ndarray, start: float, *, tolerance: float = 1e-6, most: int = 20_000
+    responses: Responses, duals: np.ndarray, start: float, *, tolerance: float = 1e-6, most: int | None = None
 ) -> tuple[float, int]:
     """An upper bound of ρ(V), and the number of caps. It is at most (1 + tolerance) max(ρ, start) if enough caps are
     allowed.
 
-    `start`: a value that need not be improved on, such as one found by a local search.
+    `start`: a value that need not be improved on, such as one found by a local search. `most`: number of caps after
+    which it is given up; the bound is then that of the worst cap. Default: `MOST_LINEAR` with one output, `MOST` with more.
     """
     rank, best = responses.rank, start
+    bounded, most = (_linear, most or MOST_LINEAR) if len(duals) == 1 else (_quadratic, most or MOST)
     if rank == 0:
         return 0.0, 0
     if rank == 1:
@@ -71,7 +83,7 @@ def branch_and_bound(
         for box in waiting:
             q, angle = box.cap()
             best = max(best, float(responses.values(duals, q[None])[0]))
-            bound = _bound(responses, duals, q, angle)
+            bound = bounded(responses, duals, q, angle)
             count += 1
             if bound > best * (1 + tolerance):
                 heapq.heappush(heap, (-bound, count, box))
@@ -84,9 +96,30 @@ def branch_and_bound(
         waiting = heapq.heappop(heap)[2].halves()
 
 
-def _bound(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
-    inner = responses.inner
-    lengths, z = np.linalg.norm(inner, axis=0), q @ inner
+def _linear(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
+    """The bound for one output: f and -f below linear functions of w."""
+    inner, lengths = responses.inner, responses.lengths
+    z = q @ inner
+    around = np.arccos(np.clip(z / lengths, -1.0, 1.0))  # angle of each input from q
+    low, high = lengths * np.cos(np.minimum(around + angle, np.pi)), lengths * np.cos(np.maximum(around - angle, 0.0))
+    free = (low < 0) & (high > 0)
+    width = np.where(free, high - low, 1.0)
+    slopes = np.where(free, (high + low) / width, np.sign(z))
+    raised = np.where(free, -2 * low * high / width, 0.0)
+    tops = []
+    for side in (duals[0], -duals[0]):
+        kinks = responses.kink * side
+        line = inner @ (responses.linear * side + kinks * slopes)
+        size = float(np.linalg.norm(line))
+        off = float(np.arccos(np.clip(q @ line / max(size, 1e-300), -1.0, 1.0)))
+        tops.append(size * np.cos(max(off - angle, 0.0)) + float(np.maximum(kinks, 0.0) @ raised))
+    return max(*tops, 0.0) ** 2
+
+
+def _quadratic(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
+    """The bound for any number of outputs."""
+    inner, lengths = responses.inner, responses.lengths
+    z = q @ inner
     free = np.abs(z) <= lengths * (np.sin(min(angle, np.pi / 2)) * (1 + 1e-12)) + 1e-300
     slopes = responses.linear + np.where(free, 0.0, responses.kink * np.sign(z))
     linear = (duals * slopes) @ inner.T

@@ -14,6 +14,7 @@ With one output, v·σ and -v·σ are bounded one after the other, and better: w
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +50,11 @@ class Responses:
         left, singular, _ = np.linalg.svd(basis, full_matrices=False)
         frame = left[:, singular > 1e-13 * max(singular.max(initial=0.0), 1e-300)]
         return Responses(frame, frame.T @ basis, float(activation.slope), float(activation.kink))
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Norm of each input; at least 1e-300, so that a zero input has no direction but can be divided by."""
+        return np.maximum(np.linalg.norm(self.inner, axis=0), 1e-300)
 
     @property
     def rank(self) -> int:
