@@ -49,7 +49,7 @@ def test_the_bound_of_a_cap_is_above_all_values_in_it(angle):
 
 
 def test_one_output_closes_in_four_dimensions():
-    """Fifty inputs in space with a bias: kinks of both signs do not add up. With their norms added up, 18 % stayed open."""
+    """Fifty inputs in space with a bias: kinks of both signs do not add up. With norms added up, 18 % stay open."""
     draw = np.random.default_rng(0)
     basis = np.vstack([draw.normal(size=(3, 50)), np.ones(50)])
     responses, duals = Responses.of(basis, activations.get("relu")), draw.normal(size=(1, 50))

@@ -119,15 +119,13 @@ def _first(frame: Frame, x: np.ndarray, p: float) -> Station:
     if z is None or np.linalg.norm(z - given) > 0.1:
         raise ValueError(
             f"The point is not critical at {p:g}: its gradient has norm {norm:.1e}, and Newton's method finds no "
-            "critical "
-            "point near it. Start from a point of us.fit at that parameter."
+            "critical point near it. Start from a point of us.fit at that parameter."
         )
     station = frame.station(z, frame.upward)
     if station is None or station.degenerate:
         raise ValueError(
             f"The critical point at {p:g} is degenerate: an eigenvalue of the Hessian is zero that no continuous "
-            "symmetry "
-            "explains, so the branch has no definite direction. Start at another parameter."
+            "symmetry explains, so the branch has no definite direction. Start at another parameter."
         )
     return station
 

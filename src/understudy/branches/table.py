@@ -82,6 +82,5 @@ def _title(result: Continuation) -> str:
     count, points = len(result.branches), int(np.sum([len(b) for b in result.branches]))
     return (
         f"{count} branch{'es' * (count != 1)} of critical points ({points} points) in {result.parameter} from {low:g} "
-        "to "
-        f"{high:g}, {len(result.special_points)} special point{'s' * (len(result.special_points) != 1)}"
+        f"to {high:g}, {len(result.special_points)} special point{'s' * (len(result.special_points) != 1)}"
     )

@@ -104,8 +104,7 @@ def barrier(
     if images < 5 or iterations < 0 or tries < 1:
         raise ValueError(
             f"barrier needs images ≥ 5, iterations ≥ 0 and tries ≥ 1; received images={images}, "
-            f"iterations={iterations}, "
-            f"tries={tries}."
+            f"iterations={iterations}, tries={tries}."
         )
     symmetries = task.symmetries()
     closest = b if symmetries is None else symmetries.closest(b, a)

@@ -96,8 +96,8 @@ def check(task: Task, starts: int, seed: int, init_std: float) -> None:
         raise ValueError(f"init_std is a positive number; received {init_std!r}.")
     if task.kinked:
         raise ValueError(
-            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use a "
-            "smooth activation, or a Population task, whose loss is smooth except at zero weights."
+            f"explore needs a smooth loss; this {type(task).__name__} task has kinks at zeros of pre-activations. Use "
+            "a smooth activation, or a Population task, whose loss is smooth except at zero weights."
         )
     size = task.reduce(task.starts([0], "gaussian", init_std)).task.size
     if size > LARGEST:
@@ -105,9 +105,9 @@ def check(task: Task, starts: int, seed: int, init_std: float) -> None:
     needed = 8.0 * HELD * task.nodes_at(farthest(task)) * size * lanes_for(size)
     if needed > MOST_MEMORY:
         raise ValueError(
-            f"Searches go out to parameters of norm {farthest(task):g}. There this {type(task).__name__} task sums over "
-            f"{task.nodes_at(farthest(task)):,} inputs, which takes about {needed / 1e9:.0f} GB. Give a fixed lattice, such "
-            "as on_grid(teacher, width, spacing=0.5)."
+            f"Searches go out to parameters of norm {farthest(task):g}. There this {type(task).__name__} task sums "
+            f"over {task.nodes_at(farthest(task)):,} inputs, which takes about {needed / 1e9:.0f} GB. Give a fixed "
+            "lattice, such as on_grid(teacher, width, spacing=0.5)."
         )
 
 
@@ -256,8 +256,7 @@ def _notes(task: Task, catalogue: Catalogue, points: Sequence[CriticalPoint]) ->
     if any(p.family for p in points):
         notes.append(
             "A family is represented by the point of least index that was found; its orbit, in brackets, is that of "
-            "this "
-            "point."
+            "this point."
         )
     if task.kinks(np.zeros(task.size)):
         notes.append("Points with zero incoming vectors are left out: the loss has kinks there.")

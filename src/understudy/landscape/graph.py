@@ -29,7 +29,8 @@ class CriticalPoint:
       apart from continuous symmetries. 0 for an isolated point. All points of a family count as one.
     - `degenerate`: whether zero eigenvalues are left that neither symmetries nor a family explain.
     - `indices`: the indices found in different pieces of a family; `index` is the least of them.
-    - `found`: how many random searches ended here; `reached`: how many descents from saddles and searches between minima.
+    - `found`: how many random searches ended here; `reached`: how many descents from saddles, and searches of other
+      kinds.
     """
 
     number: int
@@ -77,8 +78,8 @@ class Connection:
     """Both sides of a saddle of index 1, followed down by the gradient flow.
 
     - `saddle`: the number of the saddle; `ends`: the numbers of the two points reached, None for a way to infinity.
-    - `certified`: whether each end is a certified critical point, or certified to be at infinity, and pushes of two sizes
-      agree on it.
+    - `certified`: whether each end is a certified critical point, or certified to be at infinity, and pushes of two
+      sizes agree on it.
     - `words`: what happened on each side.
     """
 

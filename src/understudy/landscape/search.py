@@ -280,8 +280,8 @@ def _polish_all(task: Task, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
 def _polish(task: Task, vectors: Array) -> tuple[Array, Array, Array]:
     """Twelve Newton steps, each kept if the gradient gets smaller; the points, losses and gradient norms.
 
-    At a regular point two are enough. At a degenerate one they reduce the soft eigenvalues: each step makes the distance
-    in x⁴ smaller by 2/3, and the eigenvalue by 4/9.
+    At a regular point two are enough. At a degenerate one they reduce the soft eigenvalues: for x⁴, each step
+    multiplies the distance by 2/3 and the eigenvalue by 4/9.
     """
 
     def newton(vector: Array) -> Array:

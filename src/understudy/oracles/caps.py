@@ -9,10 +9,10 @@ kinks' part. For every 0 < ω < 1 and τ ≥ 0 the value in the cap is at most
 The term with τ is positive or zero in the cap, and without kinks the least bound is the exact maximum of a quadratic
 form over it and its mirror image (the S-lemma).
 
-With one output the value is max(f, -f)², f(w) = v·σ(Bᵀw), and each of the two is bounded by a linear function, which has
-an exact maximum over the cap. Where the weight of |z_i| is positive, |z_i| lies below its chord over the values of z_i in
-the cap; where it is negative, -|z_i| lies below every line through 0 with a slope in [-1, 1]. So kinks of different signs
-do not add up, and each costs less than half of what E counts for it.
+With one output the value is max(f, -f)², f(w) = v·σ(Bᵀw). Each of f and -f is bounded by a linear function, whose
+maximum over the cap is known. Where the weight of |z_i| is positive, |z_i| lies below its chord over the values of z_i
+in the cap; where it is negative, -|z_i| lies below every line through 0 with a slope in [-1, 1]. So kinks of different
+signs do not add up, and each costs less than half of what E counts for it.
 
 Caps whose bound lies below the best value are dropped; others are cut in two."""
 
@@ -68,7 +68,7 @@ def branch_and_bound(
     allowed.
 
     `start`: a value that need not be improved on, such as one found by a local search. `most`: number of caps after
-    which it is given up; the bound is then that of the worst cap. Default: `MOST_LINEAR` with one output, `MOST` with more.
+    which it is given up; the bound is then that of the worst cap. Default: `MOST_LINEAR` with one output, or `MOST`.
     """
     rank, best = responses.rank, start
     bounded, most = (_linear, most or MOST_LINEAR) if len(duals) == 1 else (_quadratic, most or MOST)

@@ -8,10 +8,10 @@ with B (c × N) fixed. On the closed cell of a sign pattern of z the objective i
 the cell lies in the relative interior of one of its faces {z_i = 0 for i ∈ I}. The face spans a subspace, in which the
 only local maxima of the Rayleigh quotient are the leading eigenvectors. So the maximum is the largest leading
 eigenvalue over all sign vectors in {-, 0, +}^N whose leading eigenvector has these signs: 3^N small eigenproblems, N ≤
-9 or so. Where the inputs span only r dimensions, every cell is a cone that its extreme rays generate, and on a ray r - 1
-independent inputs vanish. So the sign vectors are those of rays, with some of the zeros turned to + or -: about
-2 (N choose r - 1) 3^(r-1) of them. A leading eigenspace of more than one dimension is counted without checking signs, so the value stays an upper
-bound.
+9 or so. Where the inputs span only r dimensions, every cell is a cone that its extreme rays generate, and on a ray
+r - 1 independent inputs vanish. So the sign vectors are those of rays, with some of the zeros turned to + or -: about
+2 (N choose r - 1) 3^(r-1) of them. A leading eigenspace of more than one dimension is counted without checking signs,
+so the value stays an upper bound.
 """
 
 import itertools

@@ -19,9 +19,9 @@ def largest_response(
 ) -> Maximum:
     """A response that is reached, its direction, and an upper bound of all responses.
 
-    `basis` is B (c × N), `duals` V (m × N). Up to 9 inputs are enumerated, and more if they span few dimensions. Others have
-    branch and bound up to four dimensions, and a relaxation beyond. The bound is at most (1 + tolerance) max(ρ, enough) where
-    the method allows it, and infinite if a response above `enough` was found.
+    `basis` is B (c × N), `duals` V (m × N). Up to 9 inputs are enumerated, and more if they span few dimensions. Others
+    have branch and bound up to four dimensions, and a relaxation beyond. The bound is at most
+    (1 + tolerance) max(ρ, enough) where the method allows it, and infinite if a response above `enough` was found.
     """
     responses, count = Responses.of(basis, activation), basis.shape[1]
     if count <= MOST_INPUTS or sign_vectors(count, responses.rank) <= MOST_SIGNS:

@@ -103,7 +103,8 @@ CLAIM = Claim(
     measured_by="Seeds from N(0, 0.1²) per n and k; the ratio at which half of them copy, by a logistic fit, against "
     "the exact ratio at which perturbed copies become saddles.",
     tolerance="three standard errors",
-    tolerance_reason="Half of the seeds is a sharper statistic than all of 20 seeds, which depends on how many there are.",
+    tolerance_reason="Half of the seeds is a sharper statistic than all of 20 seeds, which depends on how many there "
+    "are.",
     quick={"grid": {"6": [9, 10, 11, 12], "10": [17, 18, 19, 20, 21]}, "seeds": 8, "keep": False},
     full={
         "grid": {

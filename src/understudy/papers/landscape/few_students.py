@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 DEGENERATE = "relu, n = 1, k = 1"
 """Here the only point besides the copy is the student opposite to the teacher, with outgoing weight zero.
 
-At an angle π - δ to the teacher the gradient by the incoming vector is of order δ⁵, because E[σ(w·x)σ(v·x)] falls like δ³.
-So searches end at δ up to 1e-2, and curvatures there are of any size up to δ⁴: one point is counted as many classes.
+At an angle π - δ to the teacher the gradient by the incoming vector is of order δ⁵, because E[σ(w·x)σ(v·x)] falls like
+δ³. So searches end at δ up to 1e-2, and curvatures there have any size up to δ⁴: one point counts as many classes.
 """
 
 
@@ -107,7 +107,8 @@ CLAIM = Claim(
     paper_value="minima only: the average for n = 1, copy-average and perturbed copies for n = 2",
     measured_by="Two independent explorations per case, compared class by class; one student against the theory.",
     tolerance="losses to 1e-9; n = 1 against theory to 1e-11",
-    tolerance_reason="Points are polished to rounding. That no class is missing is an estimate from repeats, not a proof.",
+    tolerance_reason="Points are polished to rounding. That no class is missing is an estimate from repeats, not a "
+    "proof.",
     quick={"activations": ["erf", "relu"], "one": [2], "two": [2], "starts": 128, "seeds": [0, 1], "keep": False},
     full={
         "activations": ["erf", "relu"],

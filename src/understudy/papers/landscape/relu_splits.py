@@ -73,10 +73,11 @@ CLAIM = Claim(
     paper="landscape",
     id="relu-splits",
     where="few-neurons, Section 4, for the spurious ReLU minima that copy-average mentions at n = k",
-    statement="With one neuron more, spurious ReLU minima of n = k = 6 … 10 become saddles when certain neurons are split.",
+    statement="With one neuron more, spurious ReLU minima of n = k = 6 … 10 become saddles when certain neurons are "
+    "split.",
     paper_value="gradient flow gets stuck at n = k; splits of minima are minima, saddles or both by the signs of Y",
-    measured_by="Spurious minima of seeds; Y of every neuron, the certificate of every halved neuron, and the flow from "
-    "both sides of the steepest way out. Seeds of wider students.",
+    measured_by="Spurious minima of seeds; Y of every neuron, the certificate of every halved neuron, and the flow "
+    "from both sides of the steepest way out. Seeds of wider students.",
     tolerance="exact",
     tolerance_reason="Signs of certified eigenvalues. ReLU's Y has the zero eigenvalue of rescaling, which is no sign.",
     quick={"widths": [6], "seeds": 24, "most": 2, "more": [0, 1], "keep": False},

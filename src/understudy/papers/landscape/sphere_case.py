@@ -1,15 +1,15 @@
 """One case of `sphere-traps`: explored and followed from uniform starts, or followed from starts in cones.
 
-Which cones avoid the traps. Starts with w_i·v_i > 2^(-1/2) are those of Lemma 3.1 of tight-balance, which is about even
-ρ: every student is within 45° of its own teacher, closer than to any other. For odd ρ a pair of students with a negative
-overlap attracts each other, because opposite students cancel, and two students within 45° of orthogonal teachers can be
+Which cones avoid the traps. Starts with w_i·v_i > 2^(-1/2) are those of Lemma 3.1 of tight-balance, which is about
+even ρ: every student is within 45° of its own teacher, closer than to any other. For odd ρ, students with a negative
+overlap attract each other, because opposite students cancel, and two students within 45° of orthogonal teachers can be
 almost opposite. Take n = k = d = 2 with both students turned outwards by θ, so that they are 90° + 2θ apart. Then
 
     ∂L/∂θ ∝ cos^(ρ-1)θ sin θ + sin^(ρ-1)θ cos θ - sin^(ρ-1)2θ cos 2θ,
 
 the pull of the own teachers, the push of the others, and the pull of the other student. It is positive (students turn
-back) for all θ < 45° at ρ = 5, but negative near 36° from ρ = 7 on. At θ = 30° the first and the last term are equal, for
-every ρ, so students turn back. The same holds if only one of them is at 30° and the other is closer to its teacher,
+back) for all θ < 45° at ρ = 5, but negative near 36° from ρ = 7 on. At θ = 30° the first and the last term are equal,
+for every ρ, so students turn back. The same holds if only one of them is at 30° and the other is closer to its teacher,
 because sin^(ρ-1)x cos x grows up to x = 60° if ρ ≥ 4. So cones of 30° are never left there.
 """
 

@@ -74,12 +74,13 @@ CLAIM = Claim(
     paper="landscape",
     id="sphere-traps",
     where="tight-balance, Section 3: ρ = 4 … 10, n = k ≤ 4",
-    statement="Besides copies, only certain structures are minima. Starts within 45° (even ρ) or 30° (all ρ) of the own "
-    "teachers avoid them.",
+    statement="Besides copies, only certain structures are minima. Starts within 45° (even ρ) or 30° (all ρ) of the "
+    "own teachers avoid them.",
     paper_value="tight balance traps two students of two teachers for a while; global convergence is observed",
     measured_by="Explorations with Morse counts; runs of the flow from uniform starts and from starts in cones.",
     tolerance="exact; losses to 1e-8",
-    tolerance_reason="Every end is certified. 0.3 and 0.5 are the earlier share (38 to 41 % of 500 starts) ± about 0.1.",
+    tolerance_reason="Every end is certified. 0.3 and 0.5 are the earlier share (38 to 41 % of 500 starts) ± about "
+    "0.1.",
     quick={"widths": [2, 3], "degrees": [4, 6], "starts": {"even": [128, 512]}, "seeds": 60, "keep": False},
     full={
         "widths": [2, 3, 4],
