@@ -16,7 +16,6 @@ from understudy.dynamics.newton_krylov import (
     PAUSED,
     RUNNING,
     STATIONARY,
-    Limits,
     State,
 )
 from understudy.dynamics.programs import taken_apart
@@ -47,7 +46,7 @@ class FreeRun:
         self.task, self.options, self.times = task, options, options.times
         self._use(task.prepared(start))
         self.state: State = alone(self._begin, self.arrays, start, np.asarray(FIRST_STEP), self.times)
-        self.steps = np.asarray(min(50, max(4, 200_000 // start.size)))
+        self.steps = np.asarray(min(400, max(4, 200_000 // start.size)))
 
     def _use(self, task: Task) -> None:
         """Follow the flow of this task from now on."""
@@ -79,21 +78,8 @@ class FreeRun:
 
     def _advance_chunk(self, pause: float, later: float) -> int:
         options = self.options
-        limits = Limits(
-            *(
-                np.asarray(x, float)
-                for x in (
-                    options.rtol,
-                    options.atol,
-                    options.stop,
-                    pause,
-                    later,
-                    options.pause,
-                    options.max_time,
-                    options.max_steps,
-                )
-            )
-        )
+        ends = (options.stop, pause, later, options.pause, options.max_time, options.max_steps)
+        limits = np.asarray((options.rtol, options.atol, *ends), float)
         while True:
             after, status = alone(self._advance, self.arrays, self.state, self.times, limits, self.steps)
             finer = self.moving.prepared(np.asarray(after.differences[0]))

@@ -10,15 +10,16 @@ first (H is lifted along them).
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from understudy.dynamics.programs import Kind, put_together, taken_apart
 from understudy.dynamics.serial import alone
 from understudy.tasks.task import Task
 
@@ -187,12 +188,20 @@ def _finite(factor: Array) -> Array:
     return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
 
 
-@eqx.filter_jit
+@lru_cache(maxsize=32)
+def _compiled(kind: Kind) -> Callable[[list[Any], Any], Jump]:
+    def from_departure(arrays: list[Any], departure: Array) -> Jump:
+        local, origin = put_together(kind, arrays).chart(departure)
+        jump = attempt(local, origin)
+        return jump._replace(end=local.point(jump.end))
+
+    return jax.jit(from_departure)
+
+
 def attempt_from(task: Task, departure: Float[Array, " P"] | Float[np.ndarray, " P"]) -> Jump:
-    """`attempt` in the task's own coordinates around the point."""
-    local, origin = task.chart(jnp.asarray(departure))
-    jump = attempt(local, origin)
-    return jump._replace(end=local.point(jump.end))
+    """`attempt` in the task's own coordinates around the point, compiled."""
+    arrays, kind = taken_apart(task)
+    return _compiled(kind)(arrays, departure)
 
 
 def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int, Jump]:

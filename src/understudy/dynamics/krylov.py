@@ -207,7 +207,8 @@ def conjugate_gradients(
     """The fields of a `Solution` of apply(x) = right, traceable; see `Curvature.solve`."""
 
     def size(z: Array) -> Array:
-        return jnp.sqrt(jnp.mean((z * scale) ** 2))
+        scaled = z * scale
+        return jnp.sqrt(scaled @ scaled / z.size)  # a product: XLA computes long sums in several passes
 
     first = precondition(right)
     bound = jnp.where(relative, tolerance * size(first), tolerance)

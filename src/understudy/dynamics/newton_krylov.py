@@ -59,9 +59,15 @@ class Blocks(NamedTuple):
 
 
 class State(NamedTuple):
-    """One run between two steps. `snapshot`: the index of the next time at which the point is kept."""
+    """One run between two steps.
+
+    `differences` belong to points `spacing` apart and, after an accepted step, to a polynomial of order `degree`. The
+    next step has the given `order` and `length`. `snapshot`: the index of the next time at which the point is kept.
+    """
 
     differences: Float[Array, "rows P"]
+    spacing: Float[Array, ""]
+    degree: Int[Array, ""]
     order: Int[Array, ""]
     length: Float[Array, ""]
     time: Float[Array, ""]
@@ -100,22 +106,28 @@ class _Solved(NamedTuple):
 @lru_cache(maxsize=32)
 def compiled(kind: Kind) -> tuple[Callable[..., State], Callable[..., tuple[State, Array]]]:
     """The programs for one kind of task: (arrays, start, first length, times) ↦ state; (arrays, state, times, limits,
-    number of steps) ↦ (state, status)."""
+    number of steps) ↦ (state, status). The limits are one array with the entries of `Limits`: every argument costs
+    time."""
 
     def begin(arrays: list[Any], start: Array, length: Array, times: Array) -> State:
         return _begin(put_together(kind, arrays), start, length, times)
 
-    def advance(arrays: list[Any], state: State, times: Array, limits: Limits, steps: Array) -> tuple[State, Array]:
-        task = put_together(kind, arrays)
+    def advance(arrays: list[Any], state: State, times: Array, numbers: Array, steps: Array) -> tuple[State, Array]:
+        task, limits = put_together(kind, arrays), Limits(*numbers)
 
-        def condition(carry: tuple[Array, State, Array]) -> Array:
+        def runs(carry: tuple[Array, State, Array]) -> Array:
             return (carry[0] < steps) & (carry[2] == RUNNING)
 
-        def body(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
-            after = _step(task, carry[1], times, limits)
+        def step(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+            after = _step(task, carry[1], limits)
             return carry[0] + 1, after, _status(after, limits)
 
-        _, last, status = jax.lax.while_loop(condition, body, (jnp.asarray(0), state, _status(state, limits)))
+        # The points that are kept change in the outer loop only: a loop copies the arrays that it changes.
+        def body(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+            count, after, status = jax.lax.while_loop(lambda c: runs(c) & ~_passed(c[1], times), step, carry)
+            return count, _keep(after, times), status
+
+        _, last, status = jax.lax.while_loop(runs, body, (jnp.asarray(0), state, _status(state, limits)))
         return last, status
 
     return jax.jit(begin), jax.jit(advance)
@@ -129,6 +141,8 @@ def _begin(task: Task, start: Array, length: Array, times: Array) -> State:
     kept = jnp.where((times == 0)[:, None], start[None], jnp.nan)
     return State(
         differences=jnp.zeros((_ROWS, start.shape[0])).at[0].set(start).at[1].set(-length * slope),
+        spacing=length,
+        degree=zero + 1,
         order=zero + 1,
         length=length,
         time=jnp.asarray(0.0),
@@ -158,13 +172,14 @@ def _status(s: State, limits: Limits) -> Array:
     )
 
 
-def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
+def _step(task: Task, s: State, limits: Limits) -> State:
     """One attempted step."""
     k = s.order
     over = s.time + s.length > limits.max_time
     fit = jnp.where(over, jnp.maximum((limits.max_time - s.time) / s.length, 1e-12), 1.0)
-    d = jax.lax.cond(over, lambda: _rescaling(k, fit) @ s.differences, lambda: s.differences)
     h, equal = s.length * fit, jnp.where(over, 0, s.equal)
+    same = h == s.spacing
+    d = jax.lax.cond(same, lambda: s.differences, lambda: _rescaling(k, h / s.spacing) @ s.differences)
     alpha = jnp.asarray(ALPHA)[k]
     predicted, psi = (jnp.stack([jnp.ones(_ROWS), _WEIGHTS / alpha]) * jnp.where(k >= _INDEX, 1.0, 0.0)[None]) @ d
     # The last correction of a step of this length is a first guess.
@@ -185,13 +200,13 @@ def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
     order = jnp.where(changes, k - 1 + best, k)
     factor = jnp.where(accept, jnp.where(changes, jnp.minimum(gains[best], 10.0), 1.0), shorter)
     renewed = jax.lax.cond(accept, lambda: renewal @ d + ends[:, None] * correction[None], lambda: d)
-    renewed = jax.lax.cond(factor == 1, lambda: renewed, lambda: _rescaling(order, factor) @ renewed)
     time = jnp.where(s.time + h >= limits.max_time, limits.max_time, s.time + h)
-    snapshot, kept = _keep(s, times, accept, time, h, k, (renewal, ends, d, correction))
     mark = jnp.floor(4 * jnp.log10(jnp.maximum(time, 1e-2)) + 8)
     here = accept & (jnp.arange(MARKS) == mark)
     return State(
         differences=renewed,
+        spacing=h,
+        degree=k,
         order=order,
         length=h * factor,
         time=jnp.where(accept, time, s.time),
@@ -200,41 +215,41 @@ def _step(task: Task, s: State, times: Array, limits: Limits) -> State:
         accepted=s.accepted + accept,
         rejected=s.rejected + ~accept,
         blocks=found.blocks,
-        snapshot=snapshot,
-        kept=kept,
-        norms=jnp.where(here[:, None], jnp.stack([time, jnp.linalg.norm(end)])[None], s.norms),
+        snapshot=s.snapshot,
+        kept=s.kept,
+        norms=jnp.where(here[:, None], jnp.stack([time, _norm(end)])[None], s.norms),
     )
 
 
 def _gains(k: Array, differences: Float[Array, "3 P"]) -> Float[Array, "3"]:
     """How much longer the next step may be at orders k - 1, k, k + 1; 0 for orders that do not exist."""
     orders = k + jnp.arange(-1, 2)
-    sizes = jax.vmap(_rms)(differences) * jnp.abs(jnp.asarray(ERROR)[jnp.clip(orders, 0, MAX_ORDER)])
+    sizes = jnp.stack([_rms(difference) for difference in differences]) * jnp.abs(jnp.asarray(ERROR)[jnp.clip(orders, 0, MAX_ORDER)])
     gains = SAFETY * jnp.maximum(sizes, 1e-12) ** (-1 / (orders + 1))
     return jnp.where((orders >= 1) & (orders <= MAX_ORDER), gains, 0.0)
 
 
-def _keep(
-    s: State, times: Array, accept: Array, time: Array, h: Array, k: Array, parts: tuple[Array, Array, Array, Array]
-) -> tuple[Array, Array]:
-    """Keep the points at the snapshot times that an accepted step has passed; see `Multistep.between`."""
+def _passed(s: State, times: Array) -> Array:
+    """Whether the run has passed a time at which its point is to be kept."""
     count = times.shape[0]
     if count == 0:
-        return s.snapshot, s.kept
-    renewal, ends, d, correction = parts
+        return jnp.asarray(False)
+    return (s.snapshot < count) & (times[jnp.minimum(s.snapshot, count - 1)] <= s.time)
+
+
+def _keep(s: State, times: Array) -> State:
+    """Keep the points at the times that the last step has passed; see `Multistep.between`."""
+    if times.shape[0] == 0:
+        return s
     row = jnp.arange(_ROWS)
 
-    def condition(carry: tuple[Array, Array]) -> Array:
-        return accept & (carry[0] < count) & (times[jnp.minimum(carry[0], count - 1)] <= time)
-
-    def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        back = (times[carry[0]] - time) / h
+    def body(s: State) -> State:
+        back = (times[s.snapshot] - s.time) / s.spacing
         ratios = jnp.concatenate([jnp.ones(1), (back + jnp.arange(_ROWS - 1)) / jnp.arange(1, _ROWS)])
-        weights = jnp.where(row <= k, jnp.cumprod(ratios), 0.0)
-        point = (weights @ renewal) @ d + (weights @ ends) * correction
-        return carry[0] + 1, carry[1].at[carry[0]].set(point)
+        point = jnp.where(row <= s.degree, jnp.cumprod(ratios), 0.0) @ s.differences
+        return s._replace(snapshot=s.snapshot + 1, kept=s.kept.at[s.snapshot].set(point))
 
-    return jax.lax.while_loop(condition, body, (s.snapshot, s.kept))
+    return jax.lax.while_loop(lambda s: _passed(s, times), body, s)
 
 
 def _rescaling(order: Array, factor: Array) -> Float[Array, "rows rows"]:
@@ -272,7 +287,7 @@ def _solve(task: Task, predicted: Array, psi: Array, guess: Array, c: Array, sca
         found = positive & (_rms(last / scale) <= _NEWTON)
         failed = ~positive | ~(size < 0.5 * before)
         total = jnp.where(found, total + last, total)
-        return count + 1, total, slope, size, jnp.linalg.norm(slope), found, failed & ~found, blocks
+        return count + 1, total, slope, size, _norm(slope), found, failed & ~found, blocks
 
     no, infinite = jnp.asarray(False), jnp.asarray(jnp.inf)
     start = (jnp.asarray(0), guess, slope, infinite, infinite, no, no, blocks)
@@ -315,5 +330,9 @@ def _newton_step(
     return x, converged, blocks._replace(c=jnp.where(converged, blocks.c, 0.0))
 
 
+def _norm(x: Array) -> Array:
+    return jnp.sqrt(x @ x)  # a product: XLA computes long sums in several passes
+
+
 def _rms(x: Array) -> Array:
-    return jnp.sqrt(jnp.mean(x**2))
+    return jnp.sqrt(x @ x / x.size)

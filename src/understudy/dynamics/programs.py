@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
+import numpy as np
 
 from understudy.tasks.task import Task
 
@@ -19,8 +19,9 @@ Kind = tuple[Any, tuple[Any, ...]]
 def taken_apart(task: Task) -> tuple[list[Any], Kind]:
     """The arrays of a task, and its kind."""
     leaves, structure = jax.tree.flatten(task)
-    arrays = [leaf for leaf in leaves if eqx.is_array(leaf)]
-    return arrays, (structure, tuple(None if eqx.is_array(leaf) else leaf for leaf in leaves))
+    given = [isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves]
+    arrays = [leaf for leaf, is_array in zip(leaves, given, strict=True) if is_array]
+    return arrays, (structure, tuple(None if is_array else x for x, is_array in zip(leaves, given, strict=True)))
 
 
 def put_together(kind: Kind, arrays: list[Any]) -> Task:
