@@ -224,7 +224,9 @@ def _step(task: Task, s: State, limits: Limits) -> State:
 def _gains(k: Array, differences: Float[Array, "3 P"]) -> Float[Array, "3"]:
     """How much longer the next step may be at orders k - 1, k, k + 1; 0 for orders that do not exist."""
     orders = k + jnp.arange(-1, 2)
-    sizes = jnp.stack([_rms(difference) for difference in differences]) * jnp.abs(jnp.asarray(ERROR)[jnp.clip(orders, 0, MAX_ORDER)])
+    sizes = jnp.stack([_rms(difference) for difference in differences]) * jnp.abs(
+        jnp.asarray(ERROR)[jnp.clip(orders, 0, MAX_ORDER)]
+    )
     gains = SAFETY * jnp.maximum(sizes, 1e-12) ** (-1 / (orders + 1))
     return jnp.where((orders >= 1) & (orders <= MAX_ORDER), gains, 0.0)
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from understudy.gaussian import Partials
 from understudy.tasks.unbiased import Terms, gradient, terms
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def linearised(task: "Population", vector: Array) -> tuple[Array, Callable[[Arra
     return gradient(task, t), product
 
 
-def _joined(t: Terms):
+def _joined(t: Terms) -> tuple[Partials, Array, Array]:
     """Partials and weights of all pairs and the outgoing weights of all partners, students first."""
     if len(t.partners) == 1:
         only = t.partners[0]
