@@ -47,7 +47,7 @@ def refitted(score: str) -> Pruner:
             return sorted(torch.topk(size, width).indices.tolist())
 
         widths = {space.index: max(1, round(share * space.size)) for space in graph.free}
-        return shrink(ready, graph, Sample(data[0][:REFIT_INPUTS]), widths, choose=choose)[0].eval()
+        return shrink(ready, graph, Sample((data[0][:REFIT_INPUTS],)), widths, choose=choose)[0].eval()
 
     return run
 

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from understudy.plots.style import COLOURS, colours, save
+from understudy.plots.style import COLOURS, colours, save, show_as_equal
 
 
 def test_a_dot_in_a_name_is_part_of_it(tmp_path):
@@ -16,3 +16,12 @@ def test_a_dot_in_a_name_is_part_of_it(tmp_path):
 def test_every_line_has_a_colour_of_its_own(count):
     assert len(set(colours(count))) == count
     assert colours(count)[0] == COLOURS[0] or count > len(COLOURS)
+
+
+@pytest.mark.parametrize(("values", "reach"), [([1e-14, -2e-15], 1e-3), ([0.24, 0.24 + 1e-12], 0.024), ([0.0], 1e-3)])
+def test_rounding_does_not_fill_an_axis(values, reach):
+    axes = Figure().subplots()
+    axes.plot(values)
+    show_as_equal(axes, values)
+    low, high = axes.get_ylim()
+    assert high - low == pytest.approx(2 * reach)

@@ -131,7 +131,7 @@ def test_products_are_those_of_the_dense_hessian_over_several_batches(monkeypatc
 
     monkeypatch.setattr(curvature, "BATCH", 7)
     model, data = trained(0.0)
-    field = Landscape(model, mse, Sample(*data), 0.3)
+    field = Landscape(model, mse, Sample((data[0],), data[1]), 0.3)
     hessian, gradient, _ = dense_hessian(model, data, 0.3)
     vector = torch.randn(len(gradient), dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     torch.testing.assert_close(field.product(vector), hessian @ vector)

@@ -101,7 +101,9 @@ def test_a_refit_beats_leaving_the_weights_as_they_are():
     model, graph, _ = prepare(nets.seeded(nets.ResNet), data)
     widths = {space.index: space.size // 2 for space in graph.free}
     gaps = [
-        change(model, shrink(model, graph, Sample(data[:150]), widths, again=again)[0], Sample(data[150:])).relative
+        change(
+            model, shrink(model, graph, Sample((data[:150],)), widths, again=again)[0], Sample((data[150:],))
+        ).relative
         for again in (True, False)
     ]
     assert gaps[0] < 0.6 * gaps[1]
@@ -237,17 +239,6 @@ def test_inputs_that_cannot_be_drawn_are_asked_for():
         ut.compress(tokens, example=example, keep=0.5)
     smaller = ut.compress(tokens, torch.randint(9, (40, 3)), keep=0.5)
     assert smaller.report.notes == ("0: not narrowed, because embedding is not supported.",)
-    with pytest.raises(ValueError, match="takes 2 inputs"):
-        ut.compress(TwoInputs(), example=(torch.ones(3, 4), torch.ones(3, 4)), keep=0.5)
-
-
-class TwoInputs(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.one, self.other, self.head = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 2)
-
-    def forward(self, x, y):
-        return self.head(torch.relu(self.one(x) + self.other(y)))
 
 
 def test_bad_models_are_explained():
@@ -263,3 +254,33 @@ def test_bad_models_are_explained():
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             ut.compress(model, data, keep=0.5)
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.out = nn.Linear(6, 12), nn.Linear(4, 12), nn.Linear(12, 3)
+
+    def forward(self, x, y):
+        return self.out(torch.relu(self.left(x) + self.right(y)))
+
+
+def test_a_model_with_two_inputs(tmp_path):
+    model = nets.seeded(TwoInputs)
+    x, y, labels = torch.randn(100, 6), torch.randn(100, 4), torch.arange(100) % 3
+    forms = [((x, y), None), ((x.numpy(), y.numpy()), labels), [((x[:50], y[:50]), labels[:50]), [[x[50:], y[50:]]]]]
+    found = [ut.compress(model, data, widths=[8]) for data in forms]
+    assert len({result.report.layers for result in found}) == 1
+    assert [result.report.change.accuracy_after is None for result in found] == [True, False, True]
+    smaller = found[0]
+    assert [layer.path for layer in smaller.report.layers] == ["left"]
+    again = ut.load(smaller.save(tmp_path / "small.pt2"))
+    torch.testing.assert_close(again(x, y), smaller.model(x, y))
+    assert [layer.teacher for layer in ut.compare(again, again, ((x, y), None)).layers] == ["left"]  # names are known
+    assert ut.report(model, ((x, y), labels)).inputs == 100
+    assert ut.merge(model, example=(x[:3], y[:3])).report.removed == 0
+    torch.testing.assert_close(ut.grow(model, to=[16], example=(x[:3], y[:3]))(x, y), model(x, y))
+    with pytest.raises(ValueError, match=r"several inputs as \(\(x1, x2\), labels\)"):
+        ut.compress(model, (x, labels), widths=[8])
+    with pytest.raises(ValueError, match=r"different lengths: \[100, 50\]"):
+        ut.compress(model, [((x, y[:50]), labels)], widths=[8])

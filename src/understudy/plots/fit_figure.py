@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.plots.neurons import order_of_neurons
-from understudy.plots.style import COLOURS, colours, house_style, new_figure
+from understudy.plots.style import COLOURS, colours, house_style, new_figure, show_as_equal
 from understudy.results import Runs
 from understudy.results.table import Line
 
@@ -63,11 +63,7 @@ def _losses(axes: Any, rows: xr.Dataset, lines: list[Line]) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
     if rows.sizes["seed"] == 1:
         axes.set_xlim(rows["seed"].values[0] - 1, rows["seed"].values[0] + 1)
-    values = rows["loss"].values
-    if np.ptp(values) < 1e-6 * max(abs(values.max()), 1e-12):
-        centre = values.mean()
-        axes.set_ylim(0.9 * centre, 1.1 * centre) if centre > 1e-12 else axes.set_ylim(-1e-3, 1e-3)
-    axes.ticklabel_format(axis="y", useOffset=False)
+    show_as_equal(axes, rows["loss"].values)
     axes.legend(loc="best", fontsize=8.5)
 
 

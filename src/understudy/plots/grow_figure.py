@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.plots.style import COLOURS, given_axes, house_style, new_figure
+from understudy.plots.style import COLOURS, given_axes, house_style, new_figure, show_as_equal
 
 
 def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any], axes: Any = None) -> Any:
@@ -43,6 +43,7 @@ def grow(stages: Sequence[Mapping[str, Any]], about: Mapping[str, Any], axes: An
         for ax in (loss, norm, weight, correlation):
             ax.set_xlabel("neurons")
             ax.set_xticks(widths)
+            show_as_equal(ax, [y for line in ax.lines for y in line.get_ydata()] or [0.0])
         return loss.figure
 
 

@@ -62,6 +62,19 @@ def given_axes(axes: Any, count: int) -> list[Any]:
     return found
 
 
+def show_as_equal(axes: Any, values: Any) -> None:
+    """Widen the y axis if all values are equal but for rounding: rounding is not worth a picture.
+
+    A shift such as "+2.4e-1" beside the axis is written out.
+    """
+    values = np.asarray(values, float)
+    if np.ptp(values) < 1e-6 * max(float(np.abs(values).max()), 1e-6):
+        centre = float(values.mean())
+        reach = 0.1 * abs(centre) if abs(centre) > 1e-12 else 1e-3
+        axes.set_ylim(centre - reach, centre + reach)
+    axes.ticklabel_format(axis="y", useOffset=False)
+
+
 def colours(count: int) -> list[Any]:
     """This many different colours: the first ones of the palette, or steps of viridis if the palette has too few."""
     if count <= len(COLOURS):

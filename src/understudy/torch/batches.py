@@ -13,24 +13,33 @@ from torch.utils.data import DataLoader, Dataset
 
 BATCH = 256
 
+Inputs = tuple[torch.Tensor, ...]
+"""What a model is called with: one tensor per argument, with one entry per input along its first axis."""
+
 
 @dataclass
 class Sample:
     """Inputs kept in memory, on the model's device and in its type, and labels if there are any."""
 
-    inputs: torch.Tensor
+    inputs: Inputs
     labels: torch.Tensor | None = None
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return len(self.inputs[0])
 
-    def take(self, chosen: torch.Tensor) -> Sample:
+    def take(self, chosen: torch.Tensor | slice) -> Sample:
         """Some of the inputs."""
-        return Sample(self.inputs[chosen], None if self.labels is None else self.labels[chosen])
+        labels = None if self.labels is None else self.labels[chosen]
+        return Sample(tuple(x[chosen] for x in self.inputs), labels)
 
-    def batches(self, size: int = BATCH) -> Iterator[torch.Tensor]:
+    def batches(self, size: int = BATCH) -> Iterator[Inputs]:
         """The inputs, batch by batch."""
-        return iter(self.inputs.split(size))
+        return zip(*(x.split(size) for x in self.inputs), strict=True)
+
+    def pairs(self, size: int = BATCH) -> Iterator[tuple[Inputs, torch.Tensor]]:
+        """Inputs and labels, batch by batch."""
+        assert self.labels is not None
+        return zip(self.batches(size), self.labels.split(size), strict=True)
 
 
 def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
@@ -46,23 +55,31 @@ def is_finite(x: torch.Tensor) -> bool:
     return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())
 
 
-def stream(data: Any, model: nn.Module) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
-    """Pairs of a batch of inputs and its labels (or None), ready for the model."""
+def place(x: Any, model: nn.Module) -> torch.Tensor:
+    """A tensor on the model's device, and in its floating type."""
     device, dtype = home(model)
+    x = torch.as_tensor(x)
+    return x.to(device=device, dtype=dtype) if x.is_floating_point() else x.to(device)
+
+
+def stream(data: Any, model: nn.Module) -> Iterator[tuple[Inputs, torch.Tensor | None]]:
+    """Pairs of a batch of inputs and its labels (or None), ready for the model."""
     empty = True
     for item in _items(data):
         pair = _by_name(item) if isinstance(item, Mapping) else list(item) if isinstance(item, tuple | list) else [item]
         if not pair:
             continue
-        x = torch.as_tensor(pair[0])
-        if not len(x):
+        several = pair[0] if _is_several(pair[0]) else [pair[0]]
+        inputs = tuple(place(x, model) for x in several)
+        if not len(inputs[0]):
             continue
-        x = x.to(device=device, dtype=dtype) if x.is_floating_point() else x.to(device)
-        if x.is_floating_point() and not is_finite(x):
+        if any(len(x) != len(inputs[0]) for x in inputs):
+            raise ValueError(f"data: a batch has arguments of different lengths: {[len(x) for x in inputs]}.")
+        if any(x.is_floating_point() and not is_finite(x) for x in inputs):
             raise ValueError("data: some inputs are not finite (NaN or infinity). Remove them first.")
-        y = _labels(pair[1]).to(device) if len(pair) > 1 else None
+        y = _labels(pair[1]).to(inputs[0].device) if len(pair) > 1 and pair[1] is not None else None
         empty = False
-        yield x, y
+        yield inputs, y
     if empty:
         raise ValueError(
             "data: there are no inputs in it. Give a loader, a dataset or a tensor with at least one input."
@@ -71,34 +88,43 @@ def stream(data: Any, model: nn.Module) -> Iterator[tuple[torch.Tensor, torch.Te
 
 def gather(data: Any, model: nn.Module, limit: int) -> Sample:
     """The first `limit` inputs in memory."""
-    inputs: list[torch.Tensor] = []
+    batches: list[Inputs] = []
     labels: list[torch.Tensor | None] = []
     count = 0
-    for x, y in stream(data, model):
+    for inputs, y in stream(data, model):
         room = limit - count
-        inputs.append(x[:room])
+        batches.append(tuple(x[:room] for x in inputs))
         labels.append(None if y is None else y[:room])
-        count += len(inputs[-1])
+        count += len(batches[-1][0])
         if count >= limit:
             break
     known = [y for y in labels if y is not None]
-    return Sample(torch.cat(inputs), torch.cat(known) if len(known) == len(labels) else None)
+    inputs = tuple(torch.cat(parts) for parts in zip(*batches, strict=True))
+    return Sample(inputs, torch.cat(known) if len(known) == len(labels) else None)
+
+
+def _is_several(found: Any) -> bool:
+    """Whether this is a list or tuple of arrays: the arguments of a model with several inputs."""
+    return (
+        isinstance(found, tuple | list)
+        and len(found) > 0
+        and all(isinstance(x, np.ndarray | torch.Tensor) for x in found)
+    )
 
 
 def _items(data: Any) -> Iterable[Any]:
-    if isinstance(data, np.ndarray):
-        data = _float(data)
-    if isinstance(data, torch.Tensor):
-        return data.split(BATCH)
-    if (
-        isinstance(data, tuple | list)
-        and len(data) == 2
-        and all(isinstance(d, np.ndarray | torch.Tensor) for d in data)
-    ):
-        x, y = (_float(d) if isinstance(d, np.ndarray) else d for d in data)
+    if isinstance(data, np.ndarray | torch.Tensor):
+        return _tensor(data).split(BATCH)
+    if _is_several(data) and len(data) == 2:
+        x, y = map(_tensor, data)
         if x.ndim >= y.ndim and len(x) != len(y):
             raise ValueError(f"data: {len(x)} inputs and {len(y)} labels. Give one label per input.")
         return zip(x.split(BATCH), y.split(BATCH), strict=True)
+    if isinstance(data, tuple | list) and len(data) == 2 and _is_several(data[0]) and not _is_several(data[1]):
+        several = zip(*(_tensor(x).split(BATCH) for x in data[0]), strict=True)
+        return (
+            zip(several, _tensor(data[1]).split(BATCH), strict=True) if data[1] is not None else ((x,) for x in several)
+        )
     if isinstance(data, Dataset) and not isinstance(data, DataLoader):
         return DataLoader(data, batch_size=BATCH)
     if isinstance(data, Iterator):
@@ -110,7 +136,7 @@ def _items(data: Any) -> Iterable[Any]:
         return data
     raise TypeError(
         "data is a tensor, an array, a pair (inputs, labels), a Dataset or a DataLoader; received "
-        f"{type(data).__name__}."
+        f"{type(data).__name__}. Models with several inputs take ((x1, x2), labels), or ((x1, x2), None)."
     )
 
 
@@ -139,6 +165,8 @@ def _by_name(item: Mapping[str, Any]) -> list[Any]:
     return [found] if label is None else [found, label]
 
 
-def _float(array: np.ndarray) -> torch.Tensor:
+def _tensor(array: np.ndarray | torch.Tensor) -> torch.Tensor:
     """Float64 arrays would clash with float32 models; whole numbers stay."""
+    if isinstance(array, torch.Tensor):
+        return array
     return torch.from_numpy(np.ascontiguousarray(array.astype(np.float32) if array.dtype.kind == "f" else array))

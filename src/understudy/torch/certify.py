@@ -234,7 +234,7 @@ def _prepare(model: Any, data: Any) -> tuple[nn.Module, Sample]:
 def _check(loss: Loss, field: Landscape) -> None:
     """The loss must be one finite number."""
     try:
-        value = loss(field.model(field.inputs[:2]), field.labels[:2])
+        value = loss(field.model(*field.sample.take(slice(2)).inputs), field.labels[:2])
     except Exception as error:
         raise ValueError(
             f"loss fails on outputs and labels of two inputs (labels of shape {tuple(field.labels[:2].shape)}, "

@@ -169,7 +169,7 @@ def activations(model: nn.Module, graph: Graph, sample: Sample) -> dict[str, np.
     with torch.no_grad():
         for batch in sample.batches():
             with watch(model, [call for call, _, _ in first.values()], take):
-                model(batch)
+                model(*batch)
     return {path: np.concatenate(parts) for path, parts in found.items() if parts}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from understudy.torch.batches import Sample, gather
+from understudy.torch.batches import Inputs, Sample, gather
 from understudy.torch.budget import ErrorBudget, Widths, check_target, count_after, given_widths, share_of
 from understudy.torch.edit import same_modes
 from understudy.torch.graph import Graph
@@ -53,8 +53,9 @@ def compress(
     **Arguments**
 
     - `model`: any `torch.nn.Module`. Layers that cannot be narrowed are left alone; `report.notes` says which and why.
-    - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader. Labels are used
-      for the report, and for `loss`. Without data, normal inputs are drawn (for images and sequences: noise at all
+    - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader. A model with
+      several inputs takes ((x1, x2), labels), or ((x1, x2), None). Labels are used for the report, and for `loss`.
+      Without data, normal inputs are drawn (for images and sequences: noise at all
       scales). This works less well, and the report says so.
     - exactly one of `widths` (per layer that can change, in order, or a dict by path), `keep` (share of neurons of
       every layer), `params` or `macs` (a number, or a share below 1; one error for all layers decides the widths),
@@ -135,13 +136,13 @@ def _tune(
 
 
 def _split(
-    model: nn.Module, graph: Graph, data: Any, example: tuple[torch.Tensor, ...], samples: int | None
+    model: nn.Module, graph: Graph, data: Any, example: Inputs, samples: int | None
 ) -> tuple[Sample, Sample, str]:
     """Inputs to work with, inputs for the report, and what kind they are."""
     if data is None:
-        shape = tuple(example[0].shape[1:])
+        vectors = all(x.ndim == 2 for x in example)
         return (
-            normal_inputs(model, example, samples or (SYNTHETIC if len(shape) == 1 else SYNTHETIC_IMAGES)),
+            normal_inputs(model, example, samples or (SYNTHETIC if vectors else SYNTHETIC_IMAGES)),
             normal_inputs(model, example, 200, seed=1),
             "synthetic",
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from understudy.torch.batches import Sample
+from understudy.torch.batches import Inputs, Sample
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 BATCH = 1000
@@ -24,29 +24,28 @@ class Landscape:
     def __init__(self, model: nn.Module, loss: Loss, sample: Sample, decay: float) -> None:
         assert sample.labels is not None
         self.model, self.loss, self.decay = model, loss, decay
-        self.inputs, self.labels = sample.inputs, sample.labels
+        self.sample, self.labels = sample, sample.labels
         self.names = [name for name, p in model.named_parameters() if p.requires_grad]
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.point = torch.cat([p.detach().flatten() for p in self.parameters])
 
-    def _parts(self) -> list[tuple[torch.Tensor, torch.Tensor, float]]:
+    def _parts(self) -> list[tuple[Inputs, torch.Tensor, float]]:
         """Batches and the share of all inputs that each has."""
-        count = len(self.inputs)
-        return [(x, y, len(x) / count) for x, y in zip(self.inputs.split(BATCH), self.labels.split(BATCH), strict=True)]
+        return [(x, y, len(y) / len(self.sample)) for x, y in self.sample.pairs(BATCH)]
 
     def value(self) -> float:
         """The loss."""
         with torch.no_grad():
-            found = sum(share * float(self.loss(self.model(x), y)) for x, y, share in self._parts())
+            found = sum(share * float(self.loss(self.model(*x), y)) for x, y, share in self._parts())
         return found + 0.5 * self.decay * float(self.point @ self.point)
 
     def value_of_constant(self) -> float:
         """The loss of the best guess that ignores the input: the mean output for every input. A scale for the loss."""
         with torch.no_grad():
-            mean = sum(share * self.model(x).mean(0) for x, _, share in self._parts())
+            mean = sum(share * self.model(*x).mean(0) for x, _, share in self._parts())
             return sum(
-                share * float(self.loss(torch.stack([torch.as_tensor(mean)] * len(x)), y))
-                for x, y, share in self._parts()
+                share * float(self.loss(torch.stack([torch.as_tensor(mean)] * len(y)), y))
+                for _, y, share in self._parts()
             )
 
     def gradient(self) -> torch.Tensor:
@@ -66,8 +65,8 @@ class Landscape:
                 total = total + share * _flat(again)
         return total
 
-    def _slope(self, x: torch.Tensor, y: torch.Tensor, *, graph: bool) -> tuple[torch.Tensor, ...]:
-        value = self.loss(self.model(x), y)
+    def _slope(self, x: Inputs, y: torch.Tensor, *, graph: bool) -> tuple[torch.Tensor, ...]:
+        value = self.loss(self.model(*x), y)
         return torch.autograd.grad(value, self.parameters, create_graph=graph, materialize_grads=True)
 
 

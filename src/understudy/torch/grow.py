@@ -169,7 +169,7 @@ def _best_directions(model: nn.Module, graph: Graph, space: Space, data: Any, co
         reader.register_full_backward_hook(keep_gradient),
     ]
     try:
-        outputs, labels = model(sample.inputs), sample.labels
+        outputs, labels = model(*sample.inputs), sample.labels
         loss = (
             nn.functional.mse_loss(outputs, labels.to(outputs))
             if labels.is_floating_point()

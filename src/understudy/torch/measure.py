@@ -86,7 +86,7 @@ def outputs_of(model: nn.Module, sample: Sample) -> torch.Tensor:
     parts = []
     with torch.no_grad():
         for batch in sample.batches():
-            result = model(batch)
+            result = model(*batch)
             result = result if isinstance(result, torch.Tensor) else tensors_in(result)[0]
             parts.append(result.to("cpu", torch.float64))
     return torch.cat(parts)

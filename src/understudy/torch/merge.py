@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from understudy.rays import aligned_groups
+from understudy.torch.batches import Inputs
 from understudy.torch.bounds import output_bound
 from understudy.torch.edit import cut, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph, Space
@@ -86,7 +87,7 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     silent: dict[str, list[int]] = {}
     steps: list[tuple[Call, float]] = []
     for space in graph.free:
-        gone = _silent(small, graph, space, sample.inputs[:512], data is not None)
+        gone = _silent(small, graph, space, sample.take(slice(512)).inputs, data is not None)
         silent[space.path] = [names[space.index][i] for i in gone]
         away = set(gone)
         _keep(small, graph, space, names, [i for i in range(space.size) if i not in away])
@@ -179,7 +180,7 @@ def _fold(model: nn.Module, graph: Graph, space: Space, groups: list[list[int]],
         set_tensor(model, call.weight, weight)
 
 
-def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor, given: bool) -> list[int]:
+def _silent(model: nn.Module, graph: Graph, space: Space, inputs: Inputs, given: bool) -> list[int]:
     """Neurons that nothing reads, and constant ones, whose value goes to the biases of what reads them."""
     unread = _read_strength(model, graph, space) == 0
     values = _constants(model, graph, space, inputs, given)
@@ -199,7 +200,7 @@ def _silent(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor, 
     return [i for i in range(space.size) if unread[i] or i in still]
 
 
-def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tensor, given: bool) -> list[float | None]:
+def _constants(model: nn.Module, graph: Graph, space: Space, inputs: Inputs, given: bool) -> list[float | None]:
     """The value of each neuron that never changes: with zero weights, or on inputs that are `given`; None for others.
 
     A value other than zero needs readers with a bias (or a BatchNorm after them) and without padding, because a
@@ -211,7 +212,7 @@ def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tenso
             return [None] * space.size
         places = [maker_rows(model, call)[:, :-1].abs().amax(1) == 0 for call in graph.makers(space.index)]
         candidate = torch.stack(places).all(0)
-        inputs = inputs[:8]
+        inputs = tuple(x[:8] for x in inputs)
     readers = graph.readers(space.index)
     low, high = torch.full((space.size,), torch.inf), torch.full((space.size,), -torch.inf)
     by_name = {call.weight: call for call in readers}
@@ -228,7 +229,7 @@ def _constants(model: nn.Module, graph: Graph, space: Space, inputs: torch.Tenso
             kept.scatter_reduce_(0, owners[mine], values[mine], reduce)
 
     with torch.no_grad(), watch(model, readers, take):
-        model(inputs)
+        model(*inputs)
     size = torch.maximum(low.abs(), high.abs())
     same = candidate & (high - low <= 1e-7 * size.clamp(min=1e-30)) & torch.isfinite(high)
     plain = all((c.bias or c.mean) and not (isinstance(c.padding, str) or any(c.padding)) for c in readers)

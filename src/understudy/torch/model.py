@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from understudy.torch.batches import home, is_finite, stream
+from understudy.torch.batches import Inputs, home, is_finite, place, stream
 from understudy.torch.edit import check_spaces, duplicate
 from understudy.torch.graph import Graph
 from understudy.torch.trace import trace
@@ -48,18 +48,13 @@ def evaluating(model: nn.Module) -> Iterator[nn.Module]:
             module.training = mode
 
 
-def find_example(model: nn.Module, data: Any, example: Any) -> tuple[torch.Tensor, ...]:
+def find_example(model: nn.Module, data: Any, example: Any) -> Inputs:
     """A few inputs: those given, the first of the data, or random ones where the first layer says their size."""
     if example is not None:
-        parts = example if isinstance(example, tuple | list) else (example,)
-        device, dtype = home(model)
-        return tuple(
-            p.to(device=device, dtype=dtype) if p.is_floating_point() else p.to(device)
-            for p in map(torch.as_tensor, parts)
-        )
+        return tuple(place(p, model) for p in (example if isinstance(example, tuple | list) else (example,)))
     if data is not None:
-        x, _ = next(iter(stream(data, model)))
-        return (torch.cat([x] * EXAMPLES)[:EXAMPLES] if len(x) < EXAMPLES else x[:EXAMPLES],)
+        inputs, _ = next(iter(stream(data, model)))
+        return tuple(torch.cat([x] * EXAMPLES)[:EXAMPLES] if len(x) < EXAMPLES else x[:EXAMPLES] for x in inputs)
     first = next((m for m in model.modules() if isinstance(m, nn.Linear | nn.modules.conv._ConvNd)), None)
     if isinstance(first, nn.Linear):
         device, dtype = home(model)
@@ -70,7 +65,7 @@ def find_example(model: nn.Module, data: Any, example: Any) -> tuple[torch.Tenso
     )
 
 
-def prepare(model: Any, data: Any = None, example: Any = None) -> tuple[nn.Module, Graph, tuple[torch.Tensor, ...]]:
+def prepare(model: Any, data: Any = None, example: Any = None) -> tuple[nn.Module, Graph, Inputs]:
     """A copy of the model in evaluation mode, its checked graph and an example input."""
     ready = duplicate(check_model(model)).eval()
     inputs = find_example(ready, data, example)
@@ -78,7 +73,12 @@ def prepare(model: Any, data: Any = None, example: Any = None) -> tuple[nn.Modul
         graph = trace(ready, inputs)
     except Exception as error:
         shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
-        raise ValueError(f"model fails on an example input of shape {shapes}: {str(error).splitlines()[0]}") from error
+        several = (
+            " Give data of a model with several inputs as ((x1, x2), labels)." if "positional arg" in str(error) else ""
+        )
+        raise ValueError(
+            f"model fails on an example input of shape {shapes}: {str(error).splitlines()[0]}{several}"
+        ) from error
     check_spaces(ready, graph, inputs)
     return ready, graph, inputs
 

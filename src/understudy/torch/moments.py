@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from understudy.torch.batches import Inputs
 from understudy.torch.edit import get_tensor
 from understudy.torch.graph import Call
 from understudy.torch.symmetric import mirror
@@ -146,7 +147,7 @@ def collect(
     original: nn.Module,
     current: nn.Module,
     calls: Sequence[Call],
-    inputs: Iterable[torch.Tensor],
+    inputs: Iterable[Inputs],
     *,
     total: int,
     also: Callable[[Call, torch.Tensor], None] | None = None,
@@ -191,10 +192,10 @@ def collect(
         for batch in inputs:
             if current is original:
                 with watch(current, calls, take_both):
-                    current(batch)
+                    current(*batch)
                 continue
             with watch(original, calls, take_target):
-                original(batch)
+                original(*batch)
             with watch(current, calls, take_features):
-                current(batch)
+                current(*batch)
     return {key: moments.whole() for key, moments in found.items()}

@@ -108,9 +108,8 @@ class Recorder(TorchFunctionMode):
 
     # Spaces
 
-    def new_space(self, size: int) -> int:
-        """A new set of neurons."""
-        path = self.stack[-1] if self.stack else ""
+    def new_space(self, size: int, path: str) -> int:
+        """A new set of neurons, named by the layer that makes them."""
         self.spaces.append(Space(len(self.spaces), size, path))
         self.parents.append(len(self.parents))
         self.functions.append(set())
@@ -234,6 +233,16 @@ class Recorder(TorchFunctionMode):
             if not graph.readers(space.index):
                 space.frozen = "no Linear or Conv layer reads them"
         return graph
+
+
+def path_of(weight: str) -> str:
+    """The name of the layer that a weight belongs to; the weight's own name if it is not called `weight`.
+
+    >>> path_of("block.fc.weight"), path_of("block.matrices.0")
+    ('block.fc', 'block.matrices.0')
+    """
+    path, _, leaf = weight.rpartition(".")
+    return path if leaf == "weight" else weight
 
 
 def layer_of(name: str) -> str:

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from understudy.rays import aligned_groups, groups_of_cosines
 from understudy.tables import html_table, text_table
-from understudy.torch.batches import stream
+from understudy.torch.batches import Inputs, stream
 from understudy.torch.edit import get_tensor, tensors_in
 from understudy.torch.graph import Call, Graph, Space
 from understudy.torch.model import free_spaces, prepare
@@ -168,9 +168,9 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
         def batches() -> Any:
             nonlocal count, first
             for x, _ in stream(data, ready):
-                first = x[:256] if first is None else first
-                count += len(x)
-                bar.tick(steps=len(x))
+                first = tuple(part[:256] for part in x) if first is None else first
+                count += len(x[0])
+                bar.tick(steps=len(x[0]))
                 yield x
 
         moments = collect(ready, ready, list(calls.values()), batches(), total=total, also=extremes.add)
@@ -185,7 +185,9 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
 
 def _length(data: Any) -> int:
     """About how many inputs there are."""
-    sized: Any = getattr(data, "dataset", data[0] if isinstance(data, tuple) and len(data) == 2 else data)
+    sized: Any = getattr(data, "dataset", data)
+    while isinstance(sized, tuple):  # (inputs, labels), ((x1, x2), labels)
+        sized = sized[0]
     try:
         return max(len(sized), 1)
     except TypeError:
@@ -213,7 +215,7 @@ class Extremes:
 
 
 def _layer(
-    model: nn.Module, graph: Graph, space: Space, moments: dict[str, Moments], extremes: Extremes, inputs: torch.Tensor
+    model: nn.Module, graph: Graph, space: Space, moments: dict[str, Moments], extremes: Extremes, inputs: Inputs
 ) -> LayerReport:
     low, high = extremes.low[space.index], extremes.high[space.index]
     dead = (low == 0) & (high == 0)
@@ -285,11 +287,11 @@ class _Disturb(TorchFunctionMode):
         return result
 
 
-def sensitivity(model: nn.Module, calls: list[Call], inputs: torch.Tensor) -> float:
+def sensitivity(model: nn.Module, calls: list[Call], inputs: Inputs) -> float:
     """Relative change of the outputs over the relative size of a disturbance of what these calls compute."""
     with torch.no_grad():
-        before = model(inputs)
+        before = model(*inputs)
         with _Disturb({id(get_tensor(model, call.weight)) for call in calls}):
-            after = model(inputs)
+            after = model(*inputs)
     one, other = tensors_in(before)[0], tensors_in(after)[0]
     return float((one - other).norm() / one.norm().clamp(min=1e-30)) / NOISE

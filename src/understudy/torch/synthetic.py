@@ -7,22 +7,19 @@ from typing import Any
 import torch
 from torch import nn
 
-from understudy.torch.batches import Sample, gather, home
+from understudy.torch.batches import Inputs, Sample, gather, place
 
 
-def normal_inputs(model: nn.Module, example: tuple[torch.Tensor, ...], count: int, seed: int = 0) -> Sample:
-    """`count` standard normal inputs of the example's shape, on the model's device."""
-    if len(example) > 1:
-        raise ValueError(f"The model takes {len(example)} inputs. Wrap it in a module that takes one tensor.")
-    if not example[0].is_floating_point():
+def normal_inputs(model: nn.Module, example: Inputs, count: int, seed: int = 0) -> Sample:
+    """`count` standard normal inputs of the example's shapes, on the model's device."""
+    if not all(x.is_floating_point() for x in example):
         raise ValueError("Inputs are whole numbers (such as tokens), which cannot be drawn at random. Give data.")
-    shape = tuple(example[0].shape[1:])
-    device, dtype = home(model)
     draw = torch.Generator().manual_seed(seed)
-    inputs = torch.randn((count, *shape), generator=draw)
-    if len(shape) in (2, 3):
-        inputs = _smooth(inputs, draw)
-    return Sample(inputs.to(device, dtype))
+    drawn = []
+    for x in example:
+        noise = torch.randn((count, *x.shape[1:]), generator=draw)
+        drawn.append(place(_smooth(noise, draw) if noise.ndim in (3, 4) else noise, model))
+    return Sample(tuple(drawn))
 
 
 def _smooth(noise: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
@@ -38,7 +35,7 @@ def _smooth(noise: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
     return total / octaves**0.5
 
 
-def inputs_for(model: nn.Module, data: Any, example: tuple[torch.Tensor, ...], limit: int) -> Sample:
+def inputs_for(model: nn.Module, data: Any, example: Inputs, limit: int) -> Sample:
     """The first `limit` inputs of the data, or 512 standard normal ones."""
     if data is not None:
         return gather(data, model, limit)

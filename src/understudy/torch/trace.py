@@ -17,7 +17,7 @@ from torch import nn
 
 from understudy.torch.edit import tensors_in
 from understudy.torch.graph import Call, Graph, Layout, Slot
-from understudy.torch.recorder import Recorder, Value
+from understudy.torch.recorder import Recorder, Value, path_of
 from understudy.torch.rules import ELEMENTWISE, LAYERS, reshaped_axis
 
 
@@ -60,7 +60,7 @@ def layer_call(
         known = None
     if groups > 1:
         return grouped_call(rec, result, x, weight, name, bias_name, groups, axis, known)
-    space = rec.new_space(weight.shape[0])
+    space = rec.new_space(weight.shape[0], path_of(name))
     if name in [call.weight for call in rec.calls]:
         rec.spaces[space].frozen = f"the weights {name} are used twice"
     made: Layout = ((space, 1),)
@@ -191,7 +191,7 @@ def concatenate(rec: Recorder, result: torch.Tensor, tensors: Any, dim: int = 0,
     layout: Layout = ()
     for tensor, value in zip(tensors, known, strict=True):
         if value is None:
-            space = rec.new_space(tensor.shape[dim])
+            space = rec.new_space(tensor.shape[dim], rec.stack[-1] if rec.stack else "")
             rec.spaces[space].frozen = "they are inputs, or outputs of something that is not supported"
             layout += ((space, 1),)
         else:

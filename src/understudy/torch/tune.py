@@ -55,7 +55,7 @@ def distill(
     """
     teacher = check_model(teacher)
     sample = data if isinstance(data, Sample) else gather(data, check_model(student), EVERYTHING)
-    goals = outputs_of(teacher, sample).to(sample.inputs)
+    goals = outputs_of(teacher, sample).to(sample.inputs[0])
     return _train(student, Sample(sample.inputs, goals), nn.functional.mse_loss, epochs, seconds, rate, progress)
 
 
@@ -119,7 +119,8 @@ def _train(
         while epoch < epochs and worse < PATIENCE and time.perf_counter() < end:
             for chosen in torch.randperm(len(fit), generator=draw).split(BATCH):
                 optimizer.zero_grad()
-                loss(model(fit.inputs[chosen]), fit.labels[chosen]).backward()
+                batch = fit.take(chosen)
+                loss(model(*batch.inputs), batch.labels).backward()
                 optimizer.step()
                 if time.perf_counter() > end:
                     break
@@ -136,5 +137,4 @@ def _train(
 def _loss_on(model: nn.Module, loss: Loss, sample: Sample) -> float:
     assert sample.labels is not None
     with torch.no_grad():
-        parts = zip(sample.inputs.split(256), sample.labels.split(256), strict=True)
-        return sum(len(x) * float(loss(model(x), y)) for x, y in parts) / len(sample)
+        return sum(len(y) * float(loss(model(*x), y)) for x, y in sample.pairs()) / len(sample)
