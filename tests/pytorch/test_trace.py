@@ -121,3 +121,26 @@ def test_cutting_all_spaces_is_silencing_neurons(make, example):
     for module in model.modules():
         if isinstance(module, torch.nn.Linear):
             assert (module.out_features, module.in_features) == tuple(module.weight.shape)
+
+
+class Tied(torch.nn.Module):
+    """The decoder is the encoder's transpose, computed anew in every pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.middle, self.head = torch.nn.Linear(6, 8), torch.nn.Linear(6, 9), torch.nn.Linear(9, 2)
+
+    def forward(self, x):
+        x = torch.nn.functional.linear(torch.relu(self.encoder(x)), self.encoder.weight.T)
+        return self.head(torch.relu(self.middle(x)))
+
+
+def test_every_reason_names_something():
+    _, graph, _ = prepare(nets.seeded(Tied), example=torch.ones(3, 6))
+    assert graph.notes("not narrowed") == (
+        "encoder: not narrowed, because the weights are computed, not stored.",
+        "the model: not narrowed, because its weights are computed, not stored.",
+    )
+    grouped = torch.nn.Sequential(torch.nn.Conv1d(3, 8, 1), torch.nn.ReLU(), torch.nn.Conv1d(8, 8, 3, groups=2))
+    with pytest.raises(ValueError, match=r"0: the convolution in 2 has 2 groups; 2: it has 2 groups"):
+        ut.compress(grouped, torch.randn(5, 3, 7), keep=0.5)

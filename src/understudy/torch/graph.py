@@ -16,6 +16,10 @@ import torch
 Layout = tuple[tuple[int, int], ...]
 """One axis: (space, number of consecutive entries of each neuron), one pair per concatenated part."""
 
+OUTPUTS = "they are the model's outputs"
+FOREIGN = "they are inputs, or outputs of something that is not supported"
+"""Reasons why entries of an axis stay that belong to no layer whose width a user could expect to change."""
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -95,8 +99,9 @@ class Graph:
 
     def notes(self, what: str) -> tuple[str, ...]:
         """Why each frozen layer is left alone ("not narrowed", …); the network's own outputs need no reason."""
-        reasons = [(s.path, s.frozen) for s in self.spaces.values() if s.frozen and "outputs" not in s.frozen]
-        return tuple(dict.fromkeys(f"{path}: {what}, because {why}." for path, why in (*reasons, *self.left.items())))
+        frozen = [(s.path, s.frozen) for s in self.spaces.values() if s.frozen not in (None, OUTPUTS, FOREIGN)]
+        reasons = (*frozen, *self.left.items())
+        return tuple(dict.fromkeys(f"{path or 'the model'}: {what}, because {why}." for path, why in reasons))
 
     def readers(self, space: int) -> list[Call]:
         """Calls that read these neurons."""

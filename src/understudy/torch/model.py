@@ -11,7 +11,7 @@ from torch import nn
 
 from understudy.torch.batches import Inputs, home, is_finite, place, stream
 from understudy.torch.edit import check_spaces, duplicate
-from understudy.torch.graph import Graph
+from understudy.torch.graph import Graph, Space
 from understudy.torch.trace import trace
 
 UNSHAPED = (nn.parameter.UninitializedParameter, nn.parameter.UninitializedBuffer)
@@ -83,13 +83,13 @@ def prepare(model: Any, data: Any = None, example: Any = None) -> tuple[nn.Modul
     return ready, graph, inputs
 
 
-def free_spaces(graph: Graph) -> list[Any]:
+def free_spaces(graph: Graph) -> list[Space]:
     """Spaces that can change, or an error that names every one that cannot and why."""
     found = graph.free
     if not found:
+        reasons = [*((space.path, space.frozen) for space in graph.spaces.values()), *graph.left.items()]
         told = (
-            "; ".join(f"{space.path or 'the model'}: {space.frozen}" for space in graph.spaces.values())
-            or "no Linear or Conv layer was called"
+            "; ".join(f"{path or 'the model'}: {why}" for path, why in reasons) or "no Linear or Conv layer was called"
         )
         raise ValueError(f"model has no layer whose width can change. {told}.")
     return found

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from understudy.torch.edit import tensors_in
-from understudy.torch.graph import Call, Graph, Layout, Slot
+from understudy.torch.graph import FOREIGN, OUTPUTS, Call, Graph, Layout, Slot
 from understudy.torch.recorder import Recorder, Value, path_of
 from understudy.torch.rules import ELEMENTWISE, LAYERS, reshaped_axis
 
@@ -27,7 +27,7 @@ def trace(model: nn.Module, example: tuple[Any, ...]) -> Graph:
     with torch.no_grad(), recorder.watch_modules(), recorder:
         outputs = model(*example)
     for tensor in tensors_in(outputs):
-        recorder.freeze(tensor, "they are the model's outputs")
+        recorder.freeze(tensor, OUTPUTS)
     return recorder.finish()
 
 
@@ -192,7 +192,7 @@ def concatenate(rec: Recorder, result: torch.Tensor, tensors: Any, dim: int = 0,
     for tensor, value in zip(tensors, known, strict=True):
         if value is None:
             space = rec.new_space(tensor.shape[dim], rec.stack[-1] if rec.stack else "")
-            rec.spaces[space].frozen = "they are inputs, or outputs of something that is not supported"
+            rec.spaces[space].frozen = FOREIGN
             layout += ((space, 1),)
         else:
             layout += value[1]

@@ -110,7 +110,6 @@ def _train(
     model = duplicate(check_model(model)).eval()
     tenth = torch.arange(len(sample)) % 10 == 9
     fit, check = sample.take(~tenth), sample.take(tenth) if bool(tenth.any()) else sample
-    assert fit.labels is not None
     optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], rate)
     best, least, worse, epoch = copy.deepcopy(model.state_dict()), _loss_on(model, loss, check), 0, 0
     end = math.inf if seconds is None else time.perf_counter() + seconds
@@ -120,6 +119,7 @@ def _train(
             for chosen in torch.randperm(len(fit), generator=draw).split(BATCH):
                 optimizer.zero_grad()
                 batch = fit.take(chosen)
+                assert batch.labels is not None
                 loss(model(*batch.inputs), batch.labels).backward()
                 optimizer.step()
                 if time.perf_counter() > end:
