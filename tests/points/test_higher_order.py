@@ -58,3 +58,12 @@ def test_a_fall_along_the_bottom_of_a_valley_is_found(power, fall, angle):
         return x**2 * y**2 - fall * x**power
 
     assert us.certify(us.Loss(loss, 2), np.zeros(2)).kind == "non-strict saddle"
+
+
+@pytest.mark.parametrize(("away", "kinds"), [(0.0, {"non-strict saddle"}), (1e-8, {"non-strict saddle", "undecided"})])
+def test_a_degenerate_pair_on_the_circle_is_a_saddle_or_undecided(away, kinds):
+    """Two hermite:4 students at ±π/8 + s: relaxed across, the loss is ¼ - ¼(1 - cos 4s)² = ¼ - 16 s⁴ + …"""
+    task = us.Sphere(us.Teacher.orthonormal(2, 2, "hermite:4"), 2)
+    for turn in (-away, away):
+        angles = np.array([np.pi / 8, -np.pi / 8]) + turn
+        assert us.certify(task, np.stack([np.cos(angles), np.sin(angles)], axis=1)).kind in kinds

@@ -130,11 +130,10 @@ def test_a_point_that_is_not_critical_is_not_proved(move, word):
         (us.Population(us.Teacher.orthonormal(2, 2, "quadratic"), 2), us.TwoLayer(np.eye(2), np.ones(2)), "degenerate"),
         (us.Population(us.Teacher.orthonormal(1, 2, "erf"), 2), us.TwoLayer(np.eye(2), [1.0, 0.0]), "degenerate"),
         (us.Population(us.Teacher.orthonormal(2, 2, "gelu"), 1), us.TwoLayer([[1.0, 0.0]], [1.0]), "no enclosure"),
-        (us.Population(us.Teacher.orthonormal(2, 2), 1, covariance=np.diag([1.0, 2])), us.TwoLayer([[1.0, 0]], [1.0]), "cov"),
         (us.Empirical(us.TwoLayer(np.eye(2), np.ones(2)), np.eye(2), np.ones(2), activation="erf"),
          us.TwoLayer(np.eye(2), np.ones(2)), "no exact form"),
     ],
-    ids=["kink", "flat", "dead neuron", "no enclosure", "covariance", "data"],
+    ids=["kink", "flat", "dead neuron", "no enclosure", "data"],
 )  # fmt: skip
 def test_refusals_give_the_reason(task, point, word):
     proof = prove(task, point)

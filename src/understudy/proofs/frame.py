@@ -4,16 +4,20 @@ A population loss depends on inner products only. A point whose students lie in 
 critical if and only if it is critical inside, and the Hessian couples inside and outside nowhere. So a proof works in r
 coordinates: those of the teachers' span first, then `extra` ones. Each of the remaining d - r directions carries the
 same n × n block of the Hessian.
+
+Inputs with a covariance R² are x = R z, z ~ N(0, I), so that w·x = (w R)·z. If R has an inverse, a proof works with w R
+and v R: critical points and the signs of eigenvalues are the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from understudy.proofs.balls import Ball, Matrix, ball, flint, from_floats, matrix
+from understudy.tasks.exact_form import ExactForm, NoExactFormError
 
 Basis = Literal["coordinates", "gram-schmidt"]
 
@@ -39,27 +43,45 @@ class Frame:
         return self.rank + self.extra
 
 
-def used_columns(teachers: np.ndarray) -> np.ndarray:
+def seen_teachers(form: ExactForm) -> list[list[Any]]:
+    """The teachers' vectors for inputs with covariance I, as exact fractions: v, or v R for x = R z, z ~ N(0, I)."""
+    teachers = _fractions(form.incoming)
+    if form.root is None:
+        return teachers.tolist()
+    root = _fractions(form.root)
+    if root.nrows() != root.ncols() or root.det() == 0:
+        raise NoExactFormError("Proofs take inputs with a covariance that has an inverse; this one has none.")
+    return (teachers * root).tolist()
+
+
+def _fractions(array: np.ndarray) -> Any:
+    entries = [flint.fmpq(*float(x).as_integer_ratio()) for x in array.ravel()]
+    return flint.fmpq_mat(*array.shape, entries)
+
+
+def used_columns(teachers: list[list[Any]]) -> list[int]:
     """Input coordinates that some teacher uses."""
-    return np.flatnonzero(np.any(teachers != 0, axis=0))
+    return [c for c in range(len(teachers[0])) if any(row[c] != 0 for row in teachers)]
 
 
-def independent_rows(teachers: np.ndarray) -> list[int]:
+def independent_rows(teachers: list[list[Any]]) -> list[int]:
     """The first rows that span all, by exact elimination."""
-    entries = [flint.fmpq(*float(x).as_integer_ratio()) for x in teachers.T.ravel()]
-    reduced, rank = flint.fmpq_mat(teachers.shape[1], teachers.shape[0], entries).rref()
+    reduced, rank = flint.fmpq_mat(teachers).transpose().rref()
     return [next(c for c in range(len(teachers)) if reduced[r, c] != 0) for r in range(rank)]
 
 
-def teacher_coordinates(teachers: np.ndarray, frame: Frame) -> Matrix:
+def teacher_coordinates(form: ExactForm, frame: Frame) -> Matrix:
     """The teachers in the frame, enclosed.
 
     Coordinates are v_j·q for Gram-Schmidt's q = L⁻¹B, where the rows of B are independent teachers and BBᵀ = LLᵀ.
     """
-    used = teachers[:, used_columns(teachers)]
-    inside = from_floats(used)
+    teachers = seen_teachers(form)
+    columns = used_columns(teachers)
+    used = [[row[c] for c in columns] for row in teachers]
+    inside = matrix(len(used), len(columns), (ball(x) for row in used for x in row))
     if frame.basis == "gram-schmidt":
-        rows = from_floats(used[independent_rows(used)])
+        chosen = [used[i] for i in independent_rows(used)]
+        rows = matrix(len(chosen), len(columns), (ball(x) for row in chosen for x in row))
         inside = inside * rows.transpose() * _cholesky(rows * rows.transpose()).transpose().inv()
     k = len(teachers)
     return matrix(
@@ -86,12 +108,15 @@ def _cholesky(gram: Matrix) -> Matrix:
     return lower
 
 
-def frame_of(teachers: np.ndarray, students: np.ndarray) -> tuple[Frame, np.ndarray]:
+def frame_of(form: ExactForm, students: np.ndarray) -> tuple[Frame, np.ndarray]:
     """The frame, and the students' coordinates in it, to rounding. A proof starts from them and does not rely on
     them."""
-    columns = used_columns(teachers)
-    used = teachers[:, columns]
-    rows = independent_rows(used)
+    exact = seen_teachers(form)
+    columns = used_columns(exact)
+    rows = independent_rows(exact)
+    teachers = np.array([[float(ball(x)) for x in row] for row in exact])
+    if form.root is not None:
+        students = students @ form.root
     basis: Basis = "coordinates" if len(rows) == len(columns) else "gram-schmidt"
     if basis == "coordinates":
         inside, rest = students[:, columns], np.delete(students, columns, axis=1)

@@ -131,6 +131,8 @@ def _keys(values: np.ndarray, dim: int, axes: bool) -> list[tuple[float, ...]]:
 def _along_axes(form: ExactForm) -> bool:
     """Whether permutations of coordinates permute equal teachers."""
     k, d = form.incoming.shape
+    if form.root is not None:
+        return False
     equal = np.all(form.outgoing == form.outgoing[0]) and np.array_equal(
         form.incoming, form.incoming[0, 0] * np.eye(k, d)
     )

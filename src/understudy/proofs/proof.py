@@ -89,6 +89,8 @@ class Proof:
         }
         if form.biased:
             problem["biases"] = _biases(form)
+        if form.root is not None:
+            problem["root"] = form.root.tolist()
         shares = None
         if self.shares is not None:
             shares = {"neuron": self.shares.neuron, "sign": self.shares.sign, "share": self.shares.share}
@@ -181,7 +183,7 @@ def _read_biases(content: dict[str, Any] | None) -> dict[str, Any]:
 
 def _from_content(content: dict[str, Any]) -> Proof:
     problem, frame, shares = content["problem"], content["frame"], content["shares"]
-    fixed = problem["fixed_outgoing"]
+    fixed, root = problem["fixed_outgoing"], problem.get("root")
     form = ExactForm(
         loss=problem["loss"],
         activation=problem["activation"],
@@ -192,6 +194,7 @@ def _from_content(content: dict[str, Any]) -> Proof:
         fixed_outgoing=None if fixed is None else np.array(fixed, float),
         repulsion=problem["repulsion"],
         with_constant=problem["with_constant"],
+        root=None if root is None else np.array(root, float),
         **_read_biases(problem.get("biases")),
     )
     return Proof(

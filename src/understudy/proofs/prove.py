@@ -97,7 +97,7 @@ def _prove(form: ExactForm, given: Given, radius: float, loss: Callable[[], floa
         bias = bias[first]
         incoming, outgoing = merge(shares, incoming, outgoing)
         single = replace(form, width=shares.width)
-    frame, inside = frame_of(form.incoming, incoming)
+    frame, inside = frame_of(form, incoming)
     trained = form.fixed_outgoing is None
     inside = np.concatenate([inside, bias], axis=1)
     units = (_unit(inside), _unit(outgoing) if trained else "1")
@@ -139,7 +139,7 @@ def _prove(form: ExactForm, given: Given, radius: float, loss: Callable[[], floa
 
 
 def _enclosure(form: ExactForm, frame: Frame, units: tuple[str, str]) -> Enclosure | BiasedEnclosure:
-    teachers = teacher_coordinates(form.incoming, frame)
+    teachers = teacher_coordinates(form, frame)
     if not form.biased:
         return Enclosure(form, teachers, units)
     return BiasedEnclosure(form, teachers, teacher_means(form.incoming, form.teacher_bias, form.mean), units)

@@ -35,6 +35,8 @@ def _setting(proof: Proof) -> str:
         where = where.replace(" in dimension", " with biases in dimension")
     if form.mean is not None:
         where += " and inputs with a mean"
+    if form.root is not None:
+        where += " and inputs with a covariance Σ (incoming weights are those of w Σ^½)"
     return f"The population loss of {_count(form.width, f'{form.activation} student')} ({weights}) for {where}:"
 
 

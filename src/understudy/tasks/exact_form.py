@@ -28,6 +28,7 @@ class ExactForm:
     - `teacher_bias` (k,), `teacher_offset` (m,): of the teacher, or None.
     - `mean` (d,): of the inputs, x ~ N(mean, I), only with trained biases: with c_i + w_i·mean in place of c_i, inputs
       have mean zero, and critical points and the signs of eigenvalues are the same.
+    - `root` (d, d): square root of the inputs' covariance, or None for I.
     """
 
     loss: Literal["population", "sphere"]
@@ -44,6 +45,7 @@ class ExactForm:
     teacher_bias: np.ndarray | None = None
     teacher_offset: np.ndarray | None = None
     mean: np.ndarray | None = None
+    root: np.ndarray | None = None
 
     @property
     def biased(self) -> bool:

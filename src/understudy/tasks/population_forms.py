@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
 def exact_form(task: "Population") -> ExactForm:
     """See `Task.exact_form`."""
-    if task.root is not None:
-        raise NoExactFormError(
-            "Proofs take inputs with the covariance I; this task has another. Write the same problem with incoming "
-            "weights w Σ^½."
-        )
     if task.mean is not None and not task.trains_bias:
         raise NoExactFormError(
             "Inputs with a mean are the same as biases w·mean, which proofs take where biases are trained; here "
@@ -38,6 +33,7 @@ def exact_form(task: "Population") -> ExactForm:
         teacher_bias=None if teacher.bias is None else np.asarray(teacher.bias),
         teacher_offset=None if teacher.offset is None else np.asarray(teacher.offset).reshape(-1),
         mean=None if task.mean is None else np.asarray(task.mean),
+        root=None if task.root is None else np.asarray(task.root),
     )
 
 

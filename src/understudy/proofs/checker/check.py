@@ -37,7 +37,7 @@ class _Checker:
         self.dim = self.rank + self.extra
         self.wide = self.dim + (self.outside > 0)
         # Add a coordinate that is zero for every neuron. Its block of the Hessian is that of every direction outside.
-        rows = _teachers(self.problem["teacher_incoming"], self.frame)
+        rows = _teachers(_seen(self.problem), self.frame)
         self.teachers = [_column([*row, *[arb(0)] * (self.wide - self.rank)]) for row in rows]
         fixed = self.problem["fixed_outgoing"]
         self.trained = 0 if fixed is not None else len(self.problem["teacher_outgoing"][0])
@@ -266,20 +266,32 @@ class _Checker:
         return arb_mat([[here.hessian[i][j] for j in at] for i in at])
 
 
-def _teachers(incoming: list[list[float]], frame: dict[str, Any]) -> list[list[Ball]]:
+def _seen(problem: dict[str, Any]) -> list[list[Fraction]]:
+    """The teachers' vectors for inputs with covariance I: v R, where R is the root of the covariance."""
+    rows = [[Fraction(x) for x in row] for row in problem["teacher_incoming"]]
+    if problem.get("root") is None:
+        return rows
+    root, d = [[Fraction(x) for x in row] for row in problem["root"]], len(rows[0])
+    if problem["loss"] != "population" or [len(row) for row in root] != [d] * d or _rank(root) != d:
+        raise Refused("the root of the covariance has no inverse, or does not fit the problem")
+    return [
+        [sum((x * line[c] for x, line in zip(row, root, strict=True)), Fraction(0)) for c in range(d)] for row in rows
+    ]
+
+
+def _teachers(rows: list[list[Fraction]], frame: dict[str, Any]) -> list[list[Ball]]:
     """The teachers' coordinates in the frame's basis of their span."""
-    rows = [[Fraction(x) for x in row] for row in incoming]
     if frame["basis"] == "coordinates":
         used = [c for c in range(len(rows[0])) if any(row[c] for row in rows)]
         if len(used) != frame["rank"]:
             raise Refused(f"teachers use {len(used)} coordinates, and the file says {frame['rank']}")
-        return [[arb(float(row[c])) for c in used] for row in rows]
+        return [[_exact(row[c]) for c in used] for row in rows]
     if frame["basis"] != "gram-schmidt":
         raise Refused(f"unknown basis {frame['basis']!r}")
     basis: list[list[Ball]] = []
     for position, row in enumerate(rows):
         if _rank(rows[: position + 1]) > len(basis):
-            rest = [arb(float(x)) for x in row]
+            rest = [_exact(x) for x in row]
             for b in basis:
                 along = _dots(rest, b)
                 rest = [x - along * y for x, y in zip(rest, b, strict=True)]
@@ -287,7 +299,7 @@ def _teachers(incoming: list[list[float]], frame: dict[str, Any]) -> list[list[B
             basis.append([x / length for x in rest])
     if len(basis) != frame["rank"]:
         raise Refused(f"the teachers span {len(basis)} dimensions, and the file says {frame['rank']}")
-    return [[_dots([arb(float(x)) for x in row], b) for b in basis] for row in rows]
+    return [[_dots([_exact(x) for x in row], b) for b in basis] for row in rows]
 
 
 def _rank(rows: list[list[Fraction]]) -> int:
@@ -310,9 +322,9 @@ def _independent(base: list[list[Ball]], moved: list[list[Ball]]) -> None:
         raise Refused("directions of symmetries or shares are not independent")
 
 
-def _exact(text: str) -> Ball:
-    """A decimal as a ball."""
-    value = Fraction(text)
+def _exact(number: str | Fraction) -> Ball:
+    """A decimal or fraction as a ball."""
+    value = Fraction(number)
     return arb(value.numerator) / value.denominator
 
 
