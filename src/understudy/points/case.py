@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.points.copies import put_together
 from understudy.points.criticality import Spectrum, approach, spectrum
 from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.surroundings import EPS, Surroundings
@@ -66,6 +67,16 @@ class Case:
         """Zero modes that no family explains."""
         return max(0, self.inertia[1] - self.explained)
 
+    @property
+    def unexplained_modes(self) -> np.ndarray:
+        """An orthonormal basis (columns) of the zero modes across all families."""
+        null = self.spectrum.vectors[:, self.spectrum.zero]
+        if not self.families:
+            return null
+        rows = np.concatenate([f.tangents for f in self.families])
+        left, singular, _ = np.linalg.svd(null.T @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T)
+        return null @ left[:, int(np.sum(singular > 1e-8)) :]
+
     @cached_property
     def slopes(self) -> np.ndarray:
         """Slopes along the zero modes, where they are smaller: here, or after Newton's step in the other directions.
@@ -96,7 +107,13 @@ class Case:
 def study(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:
     """The case of a point. If eigenvalues change too much within Newton's step, that of the degenerate point nearby."""
     case = _at(around, outside, tolerance, diverging)
-    if diverging or not case.spectrum.unsure or np.linalg.norm(around.gradient) > case.limit:
+    if diverging or np.linalg.norm(around.gradient) > case.limit:
+        return case
+    if case.unexplained and (joined := put_together(around)) is not None:
+        there = Surroundings(around.task, joined)
+        travelled = float(np.linalg.norm((joined - around.vector) / around.lengths))
+        return replace(_at(there, outside, tolerance, diverging), travelled=travelled)
+    if not case.spectrum.unsure:
         return case
     if not np.any(case.slopes > case.noise_along):
         return case

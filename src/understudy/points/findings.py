@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from understudy.points.case import Case
+from understudy.points.copies import cube_of_copies, distance_to_other_signs
 from understudy.points.dead_neurons import WayDown, way_down
 from understudy.points.higher_order import HigherOrder, examine
 from understudy.points.kinks import one_sided_descent
@@ -132,10 +133,17 @@ def looks_further(case: Case) -> Answer:
     down = way_down(around, case.noise)
     if down is not None and down.clear:
         return Answer("non-strict saddle", (down.describe(),), way_down=down)
+    modes = case.unexplained_modes
+    if down is None and not case.outside and (cube := cube_of_copies(around, modes)) is not None:
+        told = f"{case.unexplained} zero modes without a symmetry behind them; {cube.describe()}"
+        if cube.rises:
+            return Answer("minimum", (told,), flat=case.explained)
+        return Answer("non-strict saddle", (told,), directions=modes[:, :1].T)
     symmetric = [f.tangents for f in case.families if f.name == "symmetry"]
     skip = np.concatenate(symmetric) if symmetric else np.zeros((0, len(around.vector)))
     largest = max(1.0, float(np.linalg.norm(around.vector / around.lengths)))
     largest = min(largest, around.task.kink_distance(around.vector) / (2 * float(around.lengths.max())))
+    largest = min(largest, distance_to_other_signs(around) / 2)
     higher = examine(around, case.spectrum.values, case.spectrum.vectors, case.spectrum.zero, skip, largest)
     words: tuple[str, ...] = (f"{case.unexplained} zero modes without a symmetry behind them; {higher.describe()}",)
     kind: Kind = "minimum"
