@@ -3,11 +3,13 @@
 from understudy.papers.alignment import (
     attraction,
     cifar,
+    connected,
     constants,
     deep,
     dynamics,
     four_layer,
     interpolation,
+    plane,
     recovery,
     recursion,
     shapes,
@@ -35,5 +37,7 @@ CLAIMS = (
     turning.BOTH_LAYERS,
     turning.NEAR_OPPOSITE,
     untrained.CLAIM,
+    plane.CLAIM,
     constants.CLAIM,
+    connected.CLAIM,
 )
