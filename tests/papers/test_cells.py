@@ -39,6 +39,18 @@ def test_kept_cells_are_not_computed_again(tmp_path):
         assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.nc")} == before
 
 
+def test_the_seconds_of_stored_cells_are_summed(tmp_path):
+    """A run that only reads its cells knows what they cost; before, it counted the reading."""
+    with cells_in(tmp_path) as reused:
+        compute(square, CELLS, Progress(), keep=True)
+        assert reused.seconds == 0.0
+    stored = [xr.open_dataset(p).attrs["seconds"] for p in tmp_path.glob("*/*.nc")]
+    with cells_in(tmp_path) as reused:
+        compute(square, CELLS, Progress(), keep=True)
+    assert reused.seconds == pytest.approx(sum(stored))
+    assert reused.seconds > 0.0
+
+
 def test_a_failing_cell_is_told(tmp_path):
     with cells_in(tmp_path), pytest.raises(RuntimeError, match=r"1 of 2 cells failed.*a negative cell"):
         compute(square, [{"x": -1}, {"x": 2}], Progress(), keep=True)

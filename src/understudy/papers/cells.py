@@ -3,9 +3,12 @@ claim continues where it stopped."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +21,34 @@ if TYPE_CHECKING:
     from understudy.experiments.collecting import Place
     from understudy.store import Store
 
+
+
+@dataclass
+class Reused:
+    """The seconds that it took to compute the cells which were read from the store instead of being computed again."""
+
+    seconds: float = 0.0
+
+
 _directory: ContextVar[Path | None] = ContextVar("directory", default=None)
 _place: ContextVar[Place | None] = ContextVar("place", default=None)
+_reused: ContextVar[Reused | None] = ContextVar("reused", default=None)
 
 
 @contextmanager
-def cells_in(directory: Path, place: Place | None = None) -> Iterator[None]:
-    """Inside, claims keep their cells in this directory, and compute them on the cluster that `place` names."""
-    tokens = _directory.set(directory), _place.set(place)
+def cells_in(directory: Path, place: Place | None = None) -> Iterator[Reused]:
+    """Inside, claims keep their cells in this directory, and compute them on the cluster that `place` names.
+
+    Yields what the cells cost that are only read.
+    """
+    reused = Reused()
+    tokens = _directory.set(directory), _place.set(place), _reused.set(reused)
     try:
-        yield
+        yield reused
     finally:
         _directory.reset(tokens[0])
         _place.reset(tokens[1])
+        _reused.reset(tokens[2])
 
 
 def remote_place() -> Place | None:
@@ -75,7 +93,7 @@ def compute(
         tell(len(cells), len(cells))
         return results
     outcome = run(
-        function,
+        partial(_timed, function),
         cells,
         store,
         cluster=place.cluster if place else None,
@@ -87,4 +105,14 @@ def compute(
             f"{len(outcome.failed)} of {len(cells)} cells failed; the first: {outcome.failed[0]}. Run it again to "
             "retry them."
         )
+    if (reused := _reused.get()) is not None:
+        kept = [store.load(cell) for cell in outcome.skipped]
+        reused.seconds += sum(float(dataset.attrs.get("seconds", 0.0)) for dataset in kept if dataset is not None)
     return list(outcome.datasets())
+
+
+def _timed(function: Callable[[dict[str, Any]], xr.Dataset], cell: dict[str, Any]) -> xr.Dataset:
+    """Compute a cell; the attribute `seconds` of the result says how long it took."""
+    since = time.perf_counter()
+    dataset = function(cell)
+    return dataset.assign_attrs(seconds=time.perf_counter() - since)

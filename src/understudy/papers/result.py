@@ -35,6 +35,7 @@ class Result:
     version: str
     settings: Json
     seconds: float
+    """How long it took, including the seconds of cells that were stored by an earlier run."""
     error: str = ""
     code: str = ""
     """Names the code that made it (see `provenance`); empty for results that were recorded without it."""

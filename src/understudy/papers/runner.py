@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -133,8 +133,9 @@ def reproduce(
                 result, data = kept[current.id]
             else:
                 clock.tell("start")
-                with cells_in(workspace.cells, place):
+                with cells_in(workspace.cells, place) as reused:
                     result, data = _measure(current, scale, Progress(clock.running))
+                result = replace(result, seconds=round(result.seconds + reused.seconds, 3))
                 result, data = _keep(workspace, current, result, data)
             run.results[current.id] = result
             try:
