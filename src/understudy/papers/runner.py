@@ -284,7 +284,7 @@ def expected_seconds(claims: Sequence[Claim], scale: Scale, results: Path | None
         before = recorded.get(claim.id)
         if before is not None and isinstance(before.settings, dict):
             # A result that was recorded with settings of another form says nothing about the cost of these.
-            with suppress(KeyError, TypeError):
+            with suppress(KeyError, TypeError, ZeroDivisionError):
                 found[claim.id] = before.seconds * claim.relative_cost(claim.settings(scale), before.settings)
     return found
 
