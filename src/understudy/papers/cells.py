@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from understudy.store import Store
 
 
-
 @dataclass
 class Reused:
     """The seconds that it took to compute the cells which were read from the store instead of being computed again."""
