@@ -122,7 +122,9 @@ def read_state(path: str | Path) -> dict[str, torch.Tensor]:
 
 def _torch(file: Path) -> dict[str, torch.Tensor]:
     try:
-        loaded = torch.load(file, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about forms of pickle that are refused anyway
+            loaded = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise BadFileError(
             f"{file} holds more than tensors (such as a whole module), and reading it could run code: refused. In the "
@@ -160,7 +162,7 @@ def _safetensors(file: Path) -> dict[str, torch.Tensor]:
 
 def _npz(file: Path) -> dict[str, torch.Tensor]:
     try:
-        with np.load(file, allow_pickle=False) as loaded:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files if name[:1] in "Wb" and name[1:].isdigit()}
     except (OSError, ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
         raise BadFileError(f"{file} cannot be read as an archive of weights W1, b1, …: {_first(error)}") from error
