@@ -6,6 +6,7 @@ from understudy.papers.alignment import (
     connected,
     constants,
     deep,
+    deeper,
     dynamics,
     four_layer,
     interpolation,
@@ -40,4 +41,5 @@ CLAIMS = (
     plane.CLAIM,
     constants.CLAIM,
     connected.CLAIM,
+    deeper.CLAIM,
 )
