@@ -3,6 +3,7 @@
 from understudy.papers.attraction_repulsion import (
     covariances,
     explosion,
+    fibres,
     forces,
     linear,
     non_correspondence,
@@ -20,6 +21,7 @@ CLAIMS = (
     linear.CLAIM,
     covariances.CLAIM,
     non_correspondence.CLAIM,
+    fibres.CLAIM,
     plateau.CLAIM,
     ranks.CLAIM,
     tightness.CLAIM,
