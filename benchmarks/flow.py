@@ -5,12 +5,15 @@ gradient norm of 5e-8; our runs go on to rounding (1e-14 or so) by a justified j
 """
 
 import math
+import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -228,6 +231,29 @@ def dimensions(console: Console) -> None:
     console.print(table)
 
 
+def first_second(console: Console) -> None:
+    """Processor time of `understudy fit` (the default case, one process), before and after its programs are stored."""
+    code = "import sys; from understudy.cli import main; sys.argv = ['understudy', 'fit', '--jobs', '1']; main()"
+
+    def used(cache: str) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        environment = os.environ | {"UNDERSTUDY_CACHE": cache}
+        subprocess.run([sys.executable, "-c", code], env=environment, cwd=cache, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    try:
+        with TemporaryDirectory() as cache:
+            cold, *warm = (used(cache) for _ in range(4))
+    except subprocess.CalledProcessError as error:
+        console.print(f"`understudy fit`: failed ({error.stderr.decode()[-200:]})")
+        return
+    console.print(
+        f"`understudy fit`, default case, processor time: cold {cold:.1f} s (asked: 6), warm {budget.told(warm)} s "
+        "(asked: 2.0)"
+    )
+
+
 def memory(console: Console) -> None:
     code = "from benchmarks.flow import peak; peak()"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -248,7 +274,8 @@ def _peak_memory() -> float:
 
 def main() -> None:
     console = Console(width=150)
-    for section in (against_others, cores, accuracy, largest, verdicts, other_activations, dimensions, memory):
+    sections = (against_others, cores, accuracy, largest, verdicts, other_activations, dimensions, memory, first_second)
+    for section in sections:
         if budget.is_spent():
             console.print(f"{section.__name__}: left out, time is up (UNDERSTUDY_BENCH_SECONDS).")
             continue
