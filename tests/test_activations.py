@@ -10,7 +10,7 @@ import pytest
 from understudy import activations
 from understudy.activations import PiecewiseLinear, from_function, get, names
 
-SMOOTH = ["erf", "softplus", "softplus:2", "sigmoid", "sigmoid:3", "tanh", "tanh:0.5", "tanh:5", "gelu"]
+SMOOTH = ["erf", "softplus", "softplus:2", "sigmoid", "sigmoid:3", "tanh", "tanh:0.5", "tanh:5", "gelu", "silu"]
 POLYNOMIAL = ["linear", "quadratic", "hermite:1", "hermite:2", "hermite:3", "hermite:4", "hermite:8"]
 KINKED = ["relu", "abs"]
 ALL = [*SMOOTH, *POLYNOMIAL, *KINKED]
@@ -26,6 +26,7 @@ DEFINITIONS = {
     "tanh": jnp.tanh,
     "tanh:0.5": lambda x: jnp.tanh(x / 2),
     "tanh:5": lambda x: jnp.tanh(5 * x),
+    "silu": jax.nn.silu,
     "gelu": lambda x: x * (1 + jax.scipy.special.erf(x / np.sqrt(2))) / 2,
     "linear": lambda x: x,
     "quadratic": lambda x: x**2,

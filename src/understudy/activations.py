@@ -255,6 +255,12 @@ def _tanh_derivatives(x: Array) -> Derivatives:
     return (jnp.tanh(x), *rescaled[1:])
 
 
+def _silu_derivatives(x: Array) -> Derivatives:
+    """x s(x) with the logistic s: by Leibniz' rule m s^(m-1) + x s^(m)."""
+    s = _logistic_derivatives(x)
+    return (x * s[0], *(m * s[m - 1] + x * s[m] for m in range(1, HIGHEST_ORDER + 1)))
+
+
 def _gelu_derivatives(x: Array) -> Derivatives:
     """xΦ(x) with the exact Φ."""
     density = jnp.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
@@ -308,6 +314,7 @@ _FIXED: dict[str, Activation] = {
     "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
     "gelu": Gelu("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
+    "silu": Smooth("silu", steepness=0.5, growth=1, formula=_silu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "softplus": (_softplus, 1.0),
@@ -315,6 +322,9 @@ _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "tanh": (_tanh, 1.0),
     "hermite": (_hermite, None),
 }
+_KNOWN = {"x * sigmoid(x)": "silu", "sigmoid(x) * x": "silu"}
+"""Formulas of activations that have derivatives written by hand: faster, and quadrature need not be checked."""
+
 _CACHE: dict[str, Activation] = {}
 
 
@@ -396,6 +406,8 @@ def _from_formula(text: str) -> Activation:
         formula = parse_formula(text)
     except ValueError as error:
         raise ValueError(f"Unknown activation {text!r}: {error} Available by name: {', '.join(names())}.") from None
+    if formula.text in _KNOWN:
+        return replace(_FIXED[_KNOWN[formula.text]], name=formula.text)
     if formula.text not in _CACHE:
         shape = examine(formula)
         found = from_function(

@@ -15,7 +15,7 @@ from understudy.dynamics.large import LARGE
 from understudy.dynamics.trajectory import FlowOptions, Trajectory
 from understudy.points import Certificate, Structure, certify
 from understudy.points.certificate import carried, certify_in_span
-from understudy.points.infinity import describe_escape
+from understudy.points.infinity import describe_escape, escape_by_scale
 from understudy.points.small_losses import refined_loss
 from understudy.points.surroundings import power_of_two
 from understudy.processes import job_count, share
@@ -158,7 +158,7 @@ def _shares(reduction: Reduction, options: FlowOptions) -> list[_Share]:
     """Equal shares of about four times as many starts as are advanced together, so that few lanes are ever empty."""
     vectors = np.asarray(reduction.vectors)
     count, size = vectors.shape
-    lanes = lanes_for(size, count)
+    lanes = lanes_for(size, count, reduction.task.closed_form)
     together = 1 if lanes == 1 else 4 * lanes
     parts = np.array_split(np.arange(count), -(-count // together))
     fixed = None if lanes == 1 else lanes
@@ -228,7 +228,8 @@ def _follow_share(
         found = find_divergence(trajectory, scale=scale)
         if found is None and trajectory.ending == "time limit":  # far out, rounding can hide how slowly the loss falls
             found = find_divergence(trajectory, task, scale)
-        diverging = describe_escape(task, trajectory, found).words if found else None
+        escape = describe_escape(task, trajectory, found) if found else escape_by_scale(trajectory)
+        diverging = escape.words if escape else None
         certificate = None
         if share.outside is not None:  # the point is already known in the span, so it need not be found again
             certificate = certify_in_span(task, trajectory.vector, share.outside, diverging=diverging)

@@ -50,7 +50,7 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None, scale: flo
     snapshots were kept, the fall of the loss in the last decade is measured instead. `scale`: the size of the loss, in
     natural units.
     """
-    if trajectory.ending in ("polished", "settled") or len(trajectory.norms) < 4 * _DECADES // 2:
+    if trajectory.ending in ("polished", "settled", "lengthening") or len(trajectory.norms) < 4 * _DECADES // 2:
         return None
     times, norms = trajectory.norms.T
     end = times[-1]

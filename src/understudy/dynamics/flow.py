@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, large, rosenbrock
 from understudy.dynamics.landing import land
+from understudy.dynamics.lengthening import Lengthening, find_lengthening, suspects
 from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.rescaled import rescaled
@@ -42,6 +43,7 @@ _WINDOW = 16
 
 _RUNNING, _PAUSED, _STATIONARY, _OUT_OF_TIME, _OUT_OF_STEPS, _NOT_FINITE = range(6)
 _ENDINGS: dict[int, Ending] = {
+    _RUNNING: "lengthening",
     _STATIONARY: "stationary",
     _OUT_OF_TIME: "time limit",
     _OUT_OF_STEPS: "step limit",
@@ -147,6 +149,17 @@ def _advance(
     return jax.lax.while_loop(condition, body, (jnp.asarray(0), lanes))[1]
 
 
+@eqx.filter_jit
+def _evaluate(task: Task, vector: Array) -> tuple[Array, Array, Array]:
+    return tuple(task.evaluate(vector))  # type: ignore[return-value]
+
+
+def _numbers(task: Task, vector: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Loss, gradient and Hessian at a point."""
+    loss, gradient, hessian = alone(_evaluate, task, vector)
+    return float(loss), np.asarray(gradient), np.asarray(hessian)
+
+
 class Glimpse(NamedTuple):
     """A run between two chunks of steps: its current point, and the snapshots since its start.
 
@@ -161,10 +174,16 @@ class Glimpse(NamedTuple):
     snapshots: Float[np.ndarray, "reached P"]
 
 
-def lanes_for(size: int, seeds: int) -> int:
-    """How many runs are advanced together: many small ones, but only one where factorisations dominate (P > 300)."""
+def lanes_for(size: int, seeds: int, closed_form: bool = True) -> int:
+    """How many runs are advanced together: many small ones, but only one where factorisations dominate (P > 300).
+
+    There are only two shapes for a given size, so that compiled programs are reused. Without closed forms an empty lane
+    costs more than compiling: there is a shape for each power of two.
+    """
     wide = 16 if size <= 64 else 4 if size <= 160 else 2 if size <= 300 else 1
-    return 1 if seeds == 1 else wide  # only two shapes for a given size, so that compiled programs are reused
+    if seeds == 1:
+        return 1
+    return wide if closed_form else min(wide, 1 << (seeds - 1).bit_length())
 
 
 def follow(
@@ -194,7 +213,7 @@ def follow(
         yield from _follow_rescaled(task, starts, units, options, lanes, watch, observe)
         return
     seeds, size = starts.shape
-    count = lanes_for(size, seeds) if lanes is None else lanes
+    count = lanes_for(size, seeds, task.closed_form) if lanes is None else lanes
     if task.kinked:
         width = _ROUNDED * options.atol
         rounded = replace(options, stop=max(options.stop, _AT_REST * width))
@@ -253,7 +272,7 @@ def _follow(
     marks, limits = np.asarray(times), np.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
     now = _idle(count, size, len(times))
-    owner = [-1] * count
+    owner, scales = [-1] * count, np.zeros(count)
     waiting = list(range(seeds))[::-1]
     chunk = np.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
 
@@ -266,6 +285,15 @@ def _follow(
             now["accepted"][lane] = now["rejected"][lane] = 0
             now["kept"][lane] = np.where((times == 0)[:, None], starts[owner[lane]], np.nan)
             now["norms"][lane] = np.nan
+            scales[lane] = 0.0
+
+    def lengthens(lane: int) -> Lengthening | None:
+        """Whether neurons of this run change their scale for ever; asked again when the norm has grown by a half."""
+        vector = now["vector"][lane]
+        if np.linalg.norm(vector) < 1.5 * scales[lane] or not any(suspects(task.neurons(vector))):
+            return None
+        scales[lane] = np.linalg.norm(vector)
+        return find_lengthening(task, vector, _numbers)
 
     def advance(to_move: Task) -> dict[str, np.ndarray]:
         lanes = Lanes(**now)  # type: ignore[arg-type]  # NumPy arrays, which jit takes as they are
@@ -292,6 +320,11 @@ def _follow(
         jumps = jump.justified(task, now["vector"], ready)
         for lane in busy:
             if now["status"][lane] == _RUNNING:
+                if options.polish and (far := lengthens(lane)):
+                    run = _trajectory({k: v[lane].copy() for k, v in now.items()}, times, None)
+                    end = {"vector": far.end, "loss": far.loss, "gradient_norm": far.gradient_norm}
+                    yield owner[lane], replace(run, lengthening=far, **end)  # type: ignore[arg-type]
+                    load(lane)
                 continue
             leap = jumps.get(lane)
             if leap is not None or now["status"][lane] != _PAUSED:

@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-Ending = Literal["polished", "settled", "stationary", "time limit", "step limit", "not finite"]
+from understudy.dynamics.lengthening import Lengthening
+
+Ending = Literal["polished", "settled", "stationary", "time limit", "step limit", "not finite", "lengthening"]
 """Why a run ended: Newton took over; Newton settled on kinks of the loss; the gradient is at rounding with no justified
-jump; limits; numbers overflowed."""
+jump; limits; numbers overflowed; neurons that change their scale for ever were recognised."""
 
 MARKS = 80
 """Quarters of a decade of time, from 10⁻² on, in which the norm of the parameters is kept."""
@@ -62,7 +64,8 @@ class Trajectory:
     itself. `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
 
     Times and norms are in natural units; see `understudy.tasks.units`. For ordinary problems these are the units of the
-    task. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where both are the same.
+    task. `lengthening`: which neurons change their scale for ever, if that ended the run; see
+    `dynamics.lengthening`. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where both are the same.
     """
 
     vector: np.ndarray
@@ -80,6 +83,7 @@ class Trajectory:
     norms: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
     speed: float = float("nan")
     unit: float = 1.0
+    lengthening: Lengthening | None = field(default=None, repr=False)
 
     def in_units(self, lengths: np.ndarray, unit: float, gradient_norm: float) -> "Trajectory":
         """The trajectory of a rescaled task with its points, loss and gradient norm in the units of the task itself."""

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from understudy.dynamics.divergence import find_divergence
 from understudy.dynamics.flow import FlowOptions, Trajectory, follow
 from understudy.points.certificate import Certificate, certify
-from understudy.points.infinity import Escape, describe_escape
+from understudy.points.infinity import Escape, describe_escape, escape_by_scale
 from understudy.points.plateaus import nearest_critical
 from understudy.tasks.task import Task
 
@@ -175,7 +175,7 @@ def follow_pushes(
     for index in range(len(pushed)):
         end = ended[index]
         divergence = find_divergence(end, task)
-        escape = describe_escape(task, end, divergence) if divergence is not None else None
+        escape = describe_escape(task, end, divergence) if divergence is not None else escape_by_scale(end)
         vector, loss = (end.vector, end.loss) if escape is not None else _polished(task, end)
         parameters = task.unflatten(jnp.asarray(vector))
         if escape is not None:

@@ -100,6 +100,15 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
     return Escape(pairs, lengthening, exponent, smaller, tangents, *found, words)
 
 
+def escape_by_scale(trajectory: Trajectory) -> Escape | None:
+    """The escape of a run whose neurons change their scale for ever, if that ended it; see `dynamics.lengthening`."""
+    far = trajectory.lengthening
+    if far is None:
+        return None
+    exponent, limit = 1 / 4 if far.growing else 1 / 3, far.limit_loss * trajectory.unit
+    return Escape((), far.growing, exponent, None, (), None, limit, None, far.describe(trajectory.unit))
+
+
 def growth_exponent(times: np.ndarray, sizes: np.ndarray, otherwise: float) -> float:
     """p of M ~ (t - t_0)^p from the last decade, whatever the origin of time t_0.
 

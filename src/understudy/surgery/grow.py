@@ -188,7 +188,9 @@ def _stage(
     split: tuple[int, SplitMatrices, float] | None,
 ) -> Stage:
     found = find_divergence(trajectory)
-    certificate = certify(task, vector, diverging=found.describe() if found else None)
+    far = trajectory.lengthening
+    words = found.describe() if found else far.describe(trajectory.unit) if far else None
+    certificate = certify(task, vector, diverging=words)
     described = task.describe(np.asarray(vector)[None])
     hidden = task.hidden_layer(vector, layer)
     shown = described if "norm" in described else describe_neurons(hidden.rows[None], np.asarray(hidden.outgoing)[None])
