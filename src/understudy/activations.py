@@ -314,7 +314,7 @@ _FIXED: dict[str, Activation] = {
     "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
     "gelu": Gelu("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
-    "silu": Smooth("silu", steepness=0.5, growth=1, formula=_silu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
+    "silu": Smooth("silu", growth=1, formula=_silu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "softplus": (_softplus, 1.0),
@@ -407,7 +407,7 @@ def _from_formula(text: str) -> Activation:
     except ValueError as error:
         raise ValueError(f"Unknown activation {text!r}: {error} Available by name: {', '.join(names())}.") from None
     if formula.text in _KNOWN:
-        return replace(_FIXED[_KNOWN[formula.text]], name=formula.text)
+        return _CACHE.setdefault(formula.text, replace(_FIXED[_KNOWN[formula.text]], name=formula.text))
     if formula.text not in _CACHE:
         shape = examine(formula)
         found = from_function(

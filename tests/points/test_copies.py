@@ -46,7 +46,7 @@ def test_kinks_of_exact_copies_decide(share, kind):
 
 
 def test_copies_that_still_close_in_are_at_their_critical_point():
-    """The flow leaves copies 1e-7 apart after a time of 1e7: the certificate is that of the point at which they meet."""
+    """The flow leaves copies 1e-7 apart at a time of 1e7: the certificate is that of the point where they meet."""
     point = polished(0.3)
     apart = np.asarray(TASK.flatten(copies(0.3, 4e-7))) - np.asarray(TASK.flatten(copies(0.3)))
     certificate = us.certify(TASK, point + apart)

@@ -23,7 +23,7 @@ from understudy.dynamics.lengthening import Lengthening, find_lengthening, suspe
 from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.tasks.rescaled import rescaled
-from understudy.tasks.task import Task
+from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units
 
 _NOISE = 10.0
@@ -150,8 +150,8 @@ def _advance(
 
 
 @eqx.filter_jit
-def _evaluate(task: Task, vector: Array) -> tuple[Array, Array, Array]:
-    return tuple(task.evaluate(vector))  # type: ignore[return-value]
+def _evaluate(task: Task, vector: Array) -> Evaluation:
+    return task.evaluate(vector)
 
 
 def _numbers(task: Task, vector: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -322,8 +322,8 @@ def _follow(
             if now["status"][lane] == _RUNNING:
                 if options.polish and (far := lengthens(lane)):
                     run = _trajectory({k: v[lane].copy() for k, v in now.items()}, times, None)
-                    end = {"vector": far.end, "loss": far.loss, "gradient_norm": far.gradient_norm}
-                    yield owner[lane], replace(run, lengthening=far, **end)  # type: ignore[arg-type]
+                    end = replace(run, vector=far.end, loss=far.loss, gradient_norm=far.gradient_norm, lengthening=far)
+                    yield owner[lane], end
                     load(lane)
                 continue
             leap = jumps.get(lane)

@@ -31,7 +31,7 @@ _SMALL = 1 / 12
 """Steepness × ‖w‖ up to which a neuron may be on its way to a linear one."""
 
 _AGREE = 0.1
-"""Allowed relative difference between the ratio of slopes and 8 or 4. The next terms are of relative order 1/r² or r."""
+"""Allowed relative difference between the ratio of slopes and 8 or 4; the next terms are of relative order 1/r or r."""
 
 _STANDARD = 32.0
 """Steepness × least ‖w‖ of growing neurons at the end that is returned, and the root of its inverse for shrinking ones:
@@ -88,8 +88,8 @@ def suspects(neurons: Neurons | None) -> tuple[tuple[int, ...], tuple[int, ...]]
     scale = activation.steepness * np.linalg.norm(neurons.incoming, axis=1)
     far = tuple(int(i) for i in np.flatnonzero(scale >= _FAR))
     steep = np.linalg.norm(neurons.outgoing, axis=1) * activation.steepness > 1
-    small = np.flatnonzero((scale <= _SMALL) & (scale > 0) & steep) if neurons.vanishes_at_zero else ()
-    return far, tuple(int(i) for i in small)
+    small = (scale <= _SMALL) & (scale > 0) & steep & neurons.vanishes_at_zero
+    return far, tuple(int(i) for i in np.flatnonzero(small))
 
 
 def find_lengthening(task: Task, vector: np.ndarray, evaluate: Evaluate) -> Lengthening | None:
@@ -130,7 +130,7 @@ def find_lengthening(task: Task, vector: np.ndarray, evaluate: Evaluate) -> Leng
 
 
 def _left(slopes: np.ndarray, drop: float, growing: int) -> float:
-    """How far above its limit the loss is, from its slopes by the logarithms of the scales and its drop from half of it.
+    """How far above its limit the loss is, from its slopes by the logarithms of the scales and its drop from half.
 
     With growing neurons alone it is C + D for C f² + D f³ at f = 1, f the inverse of the scale; with shrinking ones
     alone, for C f + D f². With both, the leading terms are added.
