@@ -106,15 +106,15 @@ def find_lengthening(task: Task, vector: np.ndarray, evaluate: Evaluate) -> Leng
     first = _valley(task, vector, neurons, growing, shrinking, evaluate)
     if first is None or np.linalg.norm(first.vector - vector) > _NEAR * np.linalg.norm(vector):
         return None
-    last: _Bottom | None = first
+    last = first
     for _ in range(_REFINED):
-        before, shift = last, np.inf
         start = _further(last.vector, neurons, growing, shrinking, last)
         task = task.prepared(start)
-        last = _valley(task, start, neurons, growing, shrinking, evaluate)
-        if last is None or not np.all(last.slopes < 0):
+        further = _valley(task, start, neurons, growing, shrinking, evaluate)
+        if further is None or not np.all(further.slopes < 0):
             return None
-        shift = float(np.abs(last.sizes / before.sizes - 1).max())
+        shift = float(np.abs(further.sizes / last.sizes - 1).max())
+        last = further
         if shift < 1e-9:
             break
     half = _valley(
