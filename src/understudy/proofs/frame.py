@@ -56,7 +56,8 @@ def seen_teachers(form: ExactForm) -> list[list[Any]]:
 
 def _fractions(array: np.ndarray) -> Any:
     entries = [flint.fmpq(*float(x).as_integer_ratio()) for x in array.ravel()]
-    return flint.fmpq_mat(*array.shape, entries)
+    rows, columns = array.shape
+    return flint.fmpq_mat(rows, columns, entries)
 
 
 def used_columns(teachers: list[list[Any]]) -> list[int]:

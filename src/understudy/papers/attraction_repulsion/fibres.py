@@ -88,6 +88,8 @@ def _on_data(settings: Settings, progress: Progress) -> list[dict[str, Any]]:
 
     These are: the narrow network and a zero neuron, and each of its neurons split into two on its ray.
     """
+    import jax.numpy as jnp
+
     from understudy.papers.attraction_repulsion.problems import best_minimum, small_problem
     from understudy.points import certify
 
@@ -98,7 +100,7 @@ def _on_data(settings: Settings, progress: Progress) -> list[dict[str, Any]]:
         least = best_minimum(task, settings)
         if least.residual > 1e-9:
             continue
-        first, second = (np.asarray(w) for w in task.unflatten(least.vector))
+        first, second = (np.asarray(w) for w in task.unflatten(jnp.asarray(least.vector)))
         alive = np.linalg.norm(first, axis=1) > 1e-6
         first, second = first[alive], second[:, alive]
         wide = task.with_hidden((len(first) + 1,))

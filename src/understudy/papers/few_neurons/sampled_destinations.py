@@ -63,13 +63,15 @@ def _tasks(number: int, samples: int) -> tuple[Any, Any]:
 
 def _at_minimum(task: Any, network: Any) -> Any:
     """The minimum of this data set next to one of the population's: the network with a fifth neuron of weight zero."""
+    import jax.numpy as jnp
+
     import understudy as us
     from understudy.points.plateaus import nearest_critical
 
     four = us.TwoLayer(np.zeros((4, 2)), np.zeros(4))
     narrow = us.Empirical(four, task.inputs, task.targets, activation="softplus", weights=task.weights)
     vector, _ = nearest_critical(narrow, np.asarray(narrow.flatten(network)), steps=20)
-    return narrow.unflatten(vector)
+    return narrow.unflatten(jnp.asarray(vector))
 
 
 def _line_distance(network: Any, neuron: int, end: Any) -> float:
@@ -185,7 +187,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
                 wanted = [PAPER[panel, side], PAPER[exchanged.get(panel, panel), side]]
                 agree += number >= 0 and sorted(classes) in wanted
             first = [i for i in np.flatnonzero(table["number"] == 0) if PANELS[int(table["neuron"][i])] == panel]
-            legend = [_legend(table, i) for i in first if (table["mu"][i] < 0) == (side == "μ < 0")]
+            legend = [_legend(table, int(i)) for i in first if (table["mu"][i] < 0) == (side == "μ < 0")]
             measured[f"Fig. 7{panel}, {side}"] = {**dict(counts.most_common()), "first data set": legend}
             checks.append(at_least(f"Fig. 7{panel}, {side}: cases as in the figure, of {total}", agree, bound=1))
     away = on_data & (table["class"] == "valley")

@@ -83,11 +83,11 @@ def double_pairs(settings: Settings, progress: Progress) -> Measurement:
             least.append(certificate.least_eigenvalue)
             steepest.append(certificate.gradient_norm)
             losses[name] = float(task.loss(rows.ravel()))
-    rows = _points(settings["dims"][0])
+    points = _points(settings["dims"][0])
     measured: dict[str, Any] = {
         "cos 2θ of the double pair": cubic_root(),
         "losses, four students and four teachers": losses,
-        "pair over two copies": [[round(float(x), 6) for x in row[:3]] for row in rows[NAMES[1]]],
+        "pair over two copies": [[round(float(x), 6) for x in row[:3]] for row in points[NAMES[1]]],
         "least eigenvalues": [float(f"{x:.4g}") for x in least],
     }
     checks = [
@@ -111,7 +111,7 @@ def double_pairs(settings: Settings, progress: Progress) -> Measurement:
             equal("minima of runs that are neither copies nor one of the two", 0, len(strangers)),
             equal("fewer than four students: runs that end in one of the two", 0, len(small)),
         ]
-    data = {name: value[:, :3] for name, value in rows.items()}
+    data = {name: value[:, :3] for name, value in points.items()}
     notes = (
         "Further students copy further teachers, orthogonal to these four, and change nothing but the constant. A run "
         "is told by its loss, to 1e-6, and copies by their label."
