@@ -6,6 +6,8 @@ import pytest
 
 import understudy as us
 from toys import Toy
+from understudy.papers.promises.natures import functions
+from understudy.points import certify
 from understudy.tasks import Regularised
 
 HIDDEN = {
@@ -67,3 +69,12 @@ def test_a_degenerate_pair_on_the_circle_is_a_saddle_or_undecided(away, kinds):
     for turn in (-away, away):
         angles = np.array([np.pi / 8, -np.pi / 8]) + turn
         assert us.certify(task, np.stack([np.cos(angles), np.sin(angles)], axis=1)).kind in kinds
+
+
+def test_a_power_that_is_seen_at_two_distances_only_is_not_flat():
+    # 0.046 y¹³ beside a bowl, turned and bent: its slope is 1,000 times its rounding at two distances, and farther out
+    # the loss cannot be followed.
+    found = next(known for known in functions(542, 32) if known.words.startswith("0.046 y^(13, 0, 0, 0) + 0.54"))
+    certificate = certify(found.task, found.point)
+    assert certificate.kind == "undecided"
+    assert "too few distances" in certificate.evidence[0]

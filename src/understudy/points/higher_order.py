@@ -39,6 +39,9 @@ _SEARCHED = 4
 _CLOSE = 1 / 16
 """Share of the largest distance at which a rise must be seen at the latest."""
 
+_FAR_FROM_ROUNDING = 100.0
+"""How many times its rounding a single slope must be to be none."""
+
 _LEVEL = 1e-5
 """Slope beside the steepest one at the same distance below which a direction counts as level: descents end only near
 to it."""
@@ -246,6 +249,8 @@ def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> Hi
     rising = [s for s in scans if s.sign > 0 and not _nearly_level(s, steepest)]
     level = [s for s in scans if not any(s is other for other in rising)]
     worst = max(rising, key=lambda s: s.resolved) if rising else scans[0]
+    if any(_isolated(s) for s in level):
+        return told("undecided", level[0], "the loss changes, but at too few distances to tell how")
     if any(_one_sided(s, scans) for s in level):
         return told(
             "undecided", level[0], "the loss changes on one side and not on the other: a slope too small to be seen"
@@ -265,12 +270,20 @@ def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> Hi
     return told("level" if rising else "flat", worst if rising else level[0], flat=flat)
 
 
+def _isolated(scan: Scan) -> bool:
+    """Whether slopes are clearly not rounding, but at fewer neighbouring distances than are needed to judge them.
+
+    High powers of the distance are seen only far out, where the loss may not be followed much farther.
+    """
+    return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > _FAR_FROM_ROUNDING * scan.noise))
+
+
 def _one_sided(scan: Scan, scans: list[Scan]) -> bool:
     """Whether the loss is level in this direction but clearly not in the opposite one."""
     for other in scans:
         if float(other.direction @ scan.direction) < -1 + 1e-6 and other.start is not None and scan.start is None:
             only = (other.clear != 0) & (scan.clear == 0)
-            if np.any(np.abs(other.slopes[only]) > 100 * scan.noise[only]):
+            if np.any(np.abs(other.slopes[only]) > _FAR_FROM_ROUNDING * scan.noise[only]):
                 return True
     return False
 

@@ -14,7 +14,7 @@ from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.promises.comparison import comparison_cell
-from understudy.papers.promises.fresh import FRESH_SEED
+from understudy.papers.promises.fresh import CERTIFICATES_SEED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -195,7 +195,7 @@ CLAIM = Claim(
         "rounding, the distance to the critical point, or itself."
     ),
     quick={"points": 30, "cell": 30, "keep": False, "seed": 0, "kinds": QUICK},
-    full={"points": 1000, "cell": 250, "keep": True, "seed": FRESH_SEED, "kinds": list(NAMES)},
+    full={"points": 1000, "cell": 250, "keep": True, "seed": CERTIFICATES_SEED, "kinds": list(NAMES)},
     measure=_measure,
     figure=_draw,
 )

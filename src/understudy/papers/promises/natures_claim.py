@@ -9,7 +9,7 @@ from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
-from understudy.papers.promises.fresh import FRESH_SEED
+from understudy.papers.promises.fresh import NATURES_SEED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -127,7 +127,7 @@ CLAIM = Claim(
     tolerance="no wrong verdict; 1 % undecided of points that are critical to rounding and not degenerate",
     tolerance_reason="The natures are exact. Where double precision cannot tell, 'undecided' is the right answer.",
     quick={"functions": 1, "points": 3, "parts": 1, "keep": False, "seed": 0, "least": 60},
-    full={"functions": 32, "points": 18, "parts": 12, "keep": True, "seed": FRESH_SEED, "least": 300},
+    full={"functions": 32, "points": 18, "parts": 12, "keep": True, "seed": NATURES_SEED, "least": 300},
     measure=_measure,
     figure=_draw,
 )
