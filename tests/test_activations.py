@@ -116,7 +116,10 @@ def test_named_activations_survive_pickling(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("rleu", r"Unknown activation 'rleu'. Available: erf, relu, abs, linear, quadratic, gelu, softplus\[:β\]"),
+        (
+            "rleu",
+            r"Unknown activation 'rleu'. Available: erf, relu, abs, linear, quadratic, gelu, silu, softplus\[:β\]",
+        ),
         ("", "Unknown activation ''"),
         ("erf:2", "'erf' takes no parameter; received 'erf:2'"),
         ("softplus:-1", "'softplus' is a positive number; received '-1'"),
