@@ -61,9 +61,9 @@ def test_split_of_a_stored_result(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["split", "--mus", "a"], "--mus are finite numbers"),
-        (["split", "--mus", "0.5,nan"], "--mus are finite numbers separated by commas; received '0.5,nan'"),
-        (["split", "--mus=-inf"], "--mus are finite numbers"),
+        (["split", "--mus", "a"], "--mus is a number or several separated by commas"),
+        (["split", "--mus", "0.5,nan"], "--mus are finite numbers; received '0.5,nan'"),
+        (["split", "--mus=-inf"], "--mus are finite numbers; received '-inf'"),
         (["split", "--result", "none.nc"], "There is no stored result none.nc"),
         (["split", "--angles", "x"], "--angles are numbers in units of π"),
         (["grow", "--mu", "1"], "silent neuron"),

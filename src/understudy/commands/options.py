@@ -44,9 +44,9 @@ def parse_list(text: str, option: str, example: str) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        numbers = [float("nan")]
-    if not all(abs(number) < float("inf") for number in numbers):
         fail(f"{option} is a number or several separated by commas, such as {example}; received {text!r}.")
+    if not all(abs(number) < float("inf") for number in numbers):
+        fail(f"{option} are finite numbers; received {text!r}. Try {example}.")
     return numbers
 
 

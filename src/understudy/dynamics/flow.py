@@ -262,7 +262,6 @@ def _follow(
     watch: Callable[[int, int, float], None] | None,
     observe: Callable[[int, Glimpse], None] | None,
 ) -> Iterator[tuple[int, Trajectory]]:
-    # More than 60 lines: one loop in which lanes, their owners and what they have kept change together.
     seeds, size = starts.shape
     times = options.times
     base = task.softened(_NOISE * options.atol)
@@ -284,16 +283,7 @@ def _follow(
             now["time"][lane], now["step"][lane], now["pause"][lane] = 0.0, 1e-2, pause
             now["accepted"][lane] = now["rejected"][lane] = 0
             now["kept"][lane] = np.where((times == 0)[:, None], starts[owner[lane]], np.nan)
-            now["norms"][lane] = np.nan
-            scales[lane] = 0.0
-
-    def lengthens(lane: int) -> Lengthening | None:
-        """Whether neurons of this run change their scale for ever; asked again when the norm has grown by a half."""
-        vector = now["vector"][lane]
-        if np.linalg.norm(vector) < 1.5 * scales[lane] or not any(suspects(task.neurons(vector))):
-            return None
-        scales[lane] = np.linalg.norm(vector)
-        return find_lengthening(task, vector, _numbers)
+            now["norms"][lane], scales[lane] = np.nan, 0.0
 
     def advance(to_move: Task) -> dict[str, np.ndarray]:
         lanes = Lanes(**now)  # type: ignore[arg-type]  # NumPy arrays, which jit takes as they are
@@ -320,21 +310,36 @@ def _follow(
         jumps = jump.justified(task, now["vector"], ready)
         for lane in busy:
             if now["status"][lane] == _RUNNING:
-                if options.polish and (far := lengthens(lane)):
-                    run = _trajectory({k: v[lane].copy() for k, v in now.items()}, times, None)
-                    end = replace(run, vector=far.end, loss=far.loss, gradient_norm=far.gradient_norm, lengthening=far)
-                    yield owner[lane], end
+                if options.polish and (far := _lengthening(task, now["vector"][lane], scales, lane)):
+                    yield owner[lane], _far_out(_trajectory(_copied(now, lane), times, None), far)
                     load(lane)
                 continue
             leap = jumps.get(lane)
             if leap is not None or now["status"][lane] != _PAUSED:
-                # Copy, because the lane's next run overwrites these arrays.
-                yield owner[lane], _trajectory({k: v[lane].copy() for k, v in now.items()}, times, leap)
+                yield owner[lane], _trajectory(_copied(now, lane), times, leap)
                 load(lane)
             else:
                 # Not justified: the flow continues, and the next attempt waits for a gradient thirty times smaller.
                 now["pause"][lane] = max(now["gradient_norm"][lane] / 30, 1e-300)
                 now["status"][lane] = _RUNNING
+
+
+def _lengthening(task: Task, vector: np.ndarray, scales: np.ndarray, lane: int) -> Lengthening | None:
+    """Whether neurons of this run change their scale for ever; asked again when the norm has grown by a half."""
+    if np.linalg.norm(vector) < 1.5 * scales[lane] or not any(suspects(task.neurons(vector))):
+        return None
+    scales[lane] = np.linalg.norm(vector)
+    return find_lengthening(task, vector, _numbers)
+
+
+def _far_out(run: Trajectory, far: Lengthening) -> Trajectory:
+    """A run that ends where its neurons lengthen for ever."""
+    return replace(run, vector=far.end, loss=far.loss, gradient_norm=far.gradient_norm, lengthening=far)
+
+
+def _copied(now: dict[str, np.ndarray], lane: int) -> dict[str, np.ndarray]:
+    """What a lane holds; its next run overwrites the arrays."""
+    return {name: values[lane].copy() for name, values in now.items()}
 
 
 def _idle(count: int, size: int, times: int) -> dict[str, np.ndarray]:

@@ -13,8 +13,6 @@ grows. It is enough to see that the run is in the valley, that the valley is a m
 the slope along the valley falls by 8 (r³) or 4 (a²) if the scale is doubled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -144,7 +142,7 @@ def _left(slopes: np.ndarray, drop: float, growing: int) -> float:
 
 
 def _further(
-    vector: np.ndarray, neurons: Neurons, growing: tuple[int, ...], shrinking: tuple[int, ...], seen: _Bottom | None
+    vector: np.ndarray, neurons: Neurons, growing: tuple[int, ...], shrinking: tuple[int, ...], seen: "_Bottom | None"
 ) -> np.ndarray:
     """The point with its scales at the standard distance, in the ratios that the slopes of `seen` lead to."""
     moved, dim, steepness = np.array(vector), neurons.dim, neurons.activation.steepness
