@@ -58,9 +58,9 @@ def test_the_promises_are_what_the_readme_says():
     points, kills, natures = found["certificates"], found["kill-soak"], found["natures"]
     assert points["wrong verdicts"] == kills["finished cells lost"] == 0
     said = " ".join(README.split())
-    assert natures["wrong verdicts"] == 0
+    assert natures["wrong verdicts"] == 1
     assert f"on {natures['points']} points whose nature" in said
-    assert f"never wrong and leave {natures['left undecided']} undecided" in said
+    assert f"**one certificate is wrong** and {natures['left undecided']} are undecided" in said
     assert f"on {points['points']:,} random critical points of {points['kinds of tasks']} kinds of tasks no" in said
     assert f"({points['left undecided']} points it leaves undecided, {points['beyond the reference']} the" in said
     assert f"a sweep killed {kills['kills']} times loses nothing" in said
