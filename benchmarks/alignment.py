@@ -186,7 +186,7 @@ def main() -> None:
         )
     console.print(table)
     console.print(
-        f"Large products in float64 reach {fastest / 1e9:.0f} GFLOP/s on one core. Share of this that the matrix products "
+        f"Large products in float64 reach {fastest / 1e9:.0f} GFLOP/s on one core. Share of this that the products "
         f"of an epoch make use of, per core: {'; '.join(shares)}. 'possible': NumPy / ours at 100 % on {core_count()} "
         "cores, with nothing but these products."
     )

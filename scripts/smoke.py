@@ -1,7 +1,8 @@
 """Install a built package into an empty environment and use it there: `python -m scripts.smoke dist`.
 
 Source archive and wheel must fit. The core of the wheel must list the claims, and name the extra where one is missing;
-with the extra `lab` the lab must answer. The environment is made in a temporary directory and knows nothing of the checkout.
+with the extra `lab` the lab must answer. The environment is made in a temporary directory and knows nothing of the
+checkout.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Trajectory:
 
     Times and norms are in natural units; see `understudy.tasks.units`. For ordinary problems these are the units of the
     task. `lengthening`: which neurons change their scale for ever, if that ended the run; see
-    `dynamics.lengthening`. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where both are the same.
+    `dynamics.lengthening`. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where
+    both are the same.
     """
 
     vector: np.ndarray

@@ -16,7 +16,7 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     def refusal(self, headers: Mapping[str, str], token: str, *, needs_origin: bool) -> str | None:
-        """The reason for refusing a request, or None if it is allowed. Browsers always send `Origin` for sockets and POST."""
+        """The reason for refusing a request, or None. Browsers always send `Origin` for sockets and POST."""
         if headers.get("host", "") not in self._hosts:
             return "This server answers only to its own address."
         origin = headers.get("origin")

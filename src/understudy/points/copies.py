@@ -138,8 +138,8 @@ def cube_of_copies(around: Surroundings, null: np.ndarray) -> Cube | None:
 
     With α_ij the angle that opens between two copies, the loss has the terms κ_ij |α_ij|³, κ_ij = (4/3π) kink² a_i·a_j
     ‖w_i‖ ‖w_j‖, for an activation slope·x + kink·|x|. If all have one sign, P pairs give at least min |κ| σ³ |z|³/√P
-    with σ the least singular value of z → (α_ij), by Hölder's inequality. The other third-order terms are an odd function
-    of z: differences of Hessians at ±z give their tensor T, and they are at most |T| |z|³/6. Terms beyond third order,
+    with σ the least singular value of z → (α_ij), by Hölder's inequality. The other third-order terms are an odd
+    function of z: differences of Hessians at ±z give their tensor T, and they are at most |T| |z|³/6. Terms beyond third order,
     and the relaxation of all other directions, are of fourth order.
 
     The even part of the same Hessians must be that of the kinks. None if it is not, or if the terms do not decide.
