@@ -1,18 +1,22 @@
 r"""Branch and bound for the oracle ρ(V) = max ‖V σ(Bᵀw)‖² over ‖w‖ = 1, where the inputs span few dimensions.
 
-The sphere is covered by caps. In a cap of angle θ around q every input with |b_i·q| > ‖b_i‖ sin θ has one sign, so its
-term is linear. Let R be the other inputs, L all linear parts together, and E = κ Σ_R ‖v_i‖ ‖b_i‖ sin 2θ a bound of the
-kinks' part. For every 0 < ω < 1 and τ ≥ 0 the value in the cap is at most
+The sphere is covered by caps. In a cap of angle θ around q, z_i = b_i·w lies between two numbers l_i and h_i. Inputs
+with one sign there have a linear term. For the others |z_i| lies between a line and a chord,
 
-  λ_max(LᵀL/(1 - ω) + τ(qqᵀ - cos²θ I)) + E²/ω.
+  s_i z_i ≤ |z_i| ≤ s_i z_i + r_i,   s_i = (h_i + l_i)/(h_i - l_i),   r_i = -2 l_i h_i/(h_i - l_i).
+
+With the middle between both, Vσ(Bᵀw) = Lw + c + e. Here L has all linear parts, c = κ Σ v_i r_i/2, and e = Σ v_i e_i is
+the error, |e_i| ≤ ε_i = |κ| r_i/2. By Cauchy and Schwarz ‖e‖² ≤ E² = λ_max(Σ v_i v_iᵀ ε_i/‖v_i‖) Σ ‖v_i‖ ε_i. Because
+q·w ≥ cos θ, c differs from c (q·w) by at most ‖c‖(1 - cos θ). So for every τ ≥ 0 the value in the cap is at most
+
+  (√λ_max(MᵀM + τ(qqᵀ - cos²θ I)) + E + ‖c‖(1 - cos θ))²,   M = L + c qᵀ.
 
 The term with τ is positive or zero in the cap, and without kinks the least bound is the exact maximum of a quadratic
 form over it and its mirror image (the S-lemma).
 
 With one output the value is max(f, -f)², f(w) = v·σ(Bᵀw). Each of f and -f is bounded by a linear function, whose
-maximum over the cap is known. Where the weight of |z_i| is positive, |z_i| lies below its chord over the values of z_i
-in the cap; where it is negative, -|z_i| lies below every line through 0 with a slope in [-1, 1]. So kinks of different
-signs do not add up, and each costs less than half of what E counts for it.
+maximum over the cap is known: by the chord where the weight of |z_i| is positive, by the line where it is negative. So
+kinks of different signs do not add up.
 
 Caps whose bound lies below the best value are dropped; others are cut in two."""
 
@@ -23,9 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.oracles.relaxation import MARGIN, Responses
-
-SHARES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4])
-"""The ω that are tried."""
 
 PRESSURES = np.concatenate([[0.0], np.logspace(-3, 4, 29)])
 """The τ that are tried, in units of the squared norm of L."""
@@ -96,20 +97,23 @@ def branch_and_bound(
         waiting = heapq.heappop(heap)[2].halves()
 
 
-def _linear(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
-    """The bound for one output: f and -f below linear functions of w."""
-    inner, lengths = responses.inner, responses.lengths
-    z = q @ inner
+def _chords(responses: Responses, q: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+    """s_i and r_i of every input: |z_i| is between s_i z_i and s_i z_i + r_i in the cap."""
+    z, lengths = q @ responses.inner, responses.lengths
     around = np.arccos(np.clip(z / lengths, -1.0, 1.0))  # angle of each input from q
     low, high = lengths * np.cos(np.minimum(around + angle, np.pi)), lengths * np.cos(np.maximum(around - angle, 0.0))
     free = (low < 0) & (high > 0)
     width = np.where(free, high - low, 1.0)
-    slopes = np.where(free, (high + low) / width, np.sign(z))
-    raised = np.where(free, -2 * low * high / width, 0.0)
+    return np.where(free, (high + low) / width, np.sign(z)), np.where(free, -2 * low * high / width, 0.0)
+
+
+def _linear(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
+    """The bound for one output: f and -f below linear functions of w."""
+    slopes, raised = _chords(responses, q, angle)
     tops = []
     for side in (duals[0], -duals[0]):
         kinks = responses.kink * side
-        line = inner @ (responses.linear * side + kinks * slopes)
+        line = responses.inner @ (responses.linear * side + kinks * slopes)
         size = float(np.linalg.norm(line))
         off = float(np.arccos(np.clip(q @ line / max(size, 1e-300), -1.0, 1.0)))
         tops.append(size * np.cos(max(off - angle, 0.0)) + float(np.maximum(kinks, 0.0) @ raised))
@@ -118,20 +122,16 @@ def _linear(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float
 
 def _quadratic(responses: Responses, duals: np.ndarray, q: np.ndarray, angle: float) -> float:
     """The bound for any number of outputs."""
-    inner, lengths = responses.inner, responses.lengths
-    z = q @ inner
-    free = np.abs(z) <= lengths * (np.sin(min(angle, np.pi / 2)) * (1 + 1e-12)) + 1e-300
-    slopes = responses.linear + np.where(free, 0.0, responses.kink * np.sign(z))
-    linear = (duals * slopes) @ inner.T
-    norms = np.linalg.norm(duals[:, free], axis=0)
-    kinks = abs(responses.kink) * float(norms @ lengths[free]) * np.sin(min(2 * angle, np.pi / 2))
+    slopes, raised = _chords(responses, q, angle)
+    kinked = raised > 0
+    vectors, errors = duals[:, kinked], abs(responses.kink) / 2 * raised[kinked]
+    norms = np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)
+    middle = np.sign(responses.kink) * vectors @ errors
+    spread = float(np.linalg.eigvalsh((vectors * (errors / norms)) @ vectors.T)[-1]) * float(norms @ errors)
+    extra = np.sqrt(max(spread, 0.0)) + float(np.linalg.norm(middle)) * (1 - np.cos(angle))
+    linear = (duals * (responses.linear + responses.kink * slopes)) @ responses.inner.T + np.outer(middle, q)
     square = linear.T @ linear
-    size = float(np.trace(square))
-    cap = np.outer(q, q) - np.cos(angle) ** 2 * np.eye(len(q))
-    if angle >= np.pi / 2:
-        cap = np.zeros_like(cap)
-    shares = SHARES if kinks > 0 else np.zeros(1)
-    forms = square[None, None] / (1 - shares)[:, None, None, None] + (size * PRESSURES)[None, :, None, None] * cap
-    tops = np.linalg.eigvalsh(forms)[..., -1].min(axis=1)
-    extra = kinks**2 / shares if kinks > 0 else 0.0
-    return float(np.min(np.maximum(tops, 0.0) + extra))
+    cap = np.outer(q, q) - np.cos(angle) ** 2 * np.eye(len(q)) if angle < np.pi / 2 else np.zeros_like(square)
+    forms = square + (float(np.trace(square)) * PRESSURES)[:, None, None] * cap
+    top = float(np.linalg.eigvalsh(forms)[:, -1].min())
+    return float((np.sqrt(max(top, 0.0)) + extra) ** 2)
