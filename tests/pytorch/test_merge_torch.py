@@ -184,3 +184,14 @@ def test_weights_used_twice_and_computed_weights_do_not_stop_a_merge():
     found = ut.merge(wide, example=x[:3])
     assert [layer.after for layer in found.report.layers] == [6]
     torch.testing.assert_close(found.model(x), wide(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_layer_of_constant_neurons_keeps_one_that_nothing_reads():
+    """Their values go to the bias of what follows; the neuron that stays must not count twice."""
+    model = nets.seeded(nets.mlp, 4, 3, 2)
+    with torch.no_grad():
+        model[0].weight.zero_()
+        model[0].bias.fill_(1.0)
+    found, x = ut.merge(model), torch.randn(5, 4)
+    assert found.model[0].out_features == 1
+    torch.testing.assert_close(found.model(x), model(x))

@@ -64,7 +64,7 @@ def test_layers_of_other_kinds_are_named():
     notes = ut.compress(model, nets.images(20, 6), keep=0.5).report.notes
     left = {note.partition(":")[0]: note for note in notes}
     assert set(left) == {"grouped", "transposed", "scaled", "memory", "attention"}
-    assert left["grouped"] == "grouped: not narrowed, because it has 3 groups."
+    assert left["grouped"] == "grouped: not narrowed, because conv_transpose2d in transposed is not supported."
     assert left["memory"] == "memory: not narrowed, because lstm is not supported."
     assert [space.path for space in prepare(model, example=nets.images(3, 6))[1].free] == ["free"]
 
@@ -141,6 +141,6 @@ def test_every_reason_names_something():
         "encoder: not narrowed, because the weights are computed, not stored.",
         "the model: not narrowed, because its weights are computed, not stored.",
     )
-    grouped = torch.nn.Sequential(torch.nn.Conv1d(3, 8, 1), torch.nn.ReLU(), torch.nn.Conv1d(8, 8, 3, groups=2))
-    with pytest.raises(ValueError, match=r"0: the convolution in 2 has 2 groups; 2: it has 2 groups"):
-        ut.compress(grouped, torch.randn(5, 3, 7), keep=0.5)
+    apart = torch.nn.Sequential(torch.nn.Conv1d(3, 8, 1), torch.nn.LayerNorm(7), torch.nn.Conv1d(8, 8, 3))
+    with pytest.raises(ValueError, match=r"0: layer_norm in 1 is not supported; 2: they are the model's outputs"):
+        ut.compress(apart, torch.randn(5, 3, 7), keep=0.5)

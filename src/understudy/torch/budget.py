@@ -28,10 +28,10 @@ def given_widths(graph: Graph, widths: Sequence[int] | Mapping[str, int]) -> Wid
 
 
 def share_of(graph: Graph, keep: float) -> Widths:
-    """The same share of every layer, at least one neuron."""
+    """The same share of every layer, at least one neuron (of each group)."""
     if not 0 < keep <= 1:
         raise ValueError(f"keep is the share of neurons that stay, above 0 and at most 1; received {keep}.")
-    return {space.index: max(1, round(keep * space.size)) for space in graph.free}
+    return {s.index: max(1, round(keep * s.size / s.blocks)) * s.blocks for s in graph.free}
 
 
 class ErrorBudget:
@@ -46,7 +46,7 @@ class ErrorBudget:
         found = {}
         for space in self.graph.free:
             curve = torch.tensor(self.curves[space.index])  # entry k: error with k + 1 neurons
-            found[space.index] = int(torch.nonzero(curve <= error).flatten()[0]) + 1
+            found[space.index] = space.at_least(int(torch.nonzero(curve <= error).flatten()[0]) + 1)
         return found
 
     def steps(self) -> list[float]:
@@ -83,9 +83,11 @@ class ErrorBudget:
 def count_after(model: nn.Module, graph: Graph, widths: Mapping[int, int]) -> tuple[int, int]:
     """Parameters and multiply-accumulates per input with these widths, from shapes alone."""
     shapes: dict[str, list[int]] = {name: list(p.shape) for name, p in model.named_parameters()}
+    groups = {call.weight: call.groups for call in graph.calls}
     for slot in graph.slots:
         if slot.name in shapes:
-            shapes[slot.name][slot.axis] = sum(widths.get(s, graph.spaces[s].size) * r for s, r in slot.layout)
+            length = sum(widths.get(s, graph.spaces[s].size) * r for s, r in slot.layout)
+            shapes[slot.name][slot.axis] = length // groups.get(slot.name, 1) if slot.axis == 1 else length
     sizes = {name: int(torch.tensor(shape).prod()) for name, shape in shapes.items()}
     macs = 0
     for call in graph.calls:

@@ -20,9 +20,12 @@ from understudy.tables import html_table, text_table
 from understudy.torch.batches import Sample, gather
 from understudy.torch.edit import cut, duplicate, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph
+from understudy.torch.groups import block_of
 from understudy.torch.model import prepare
 from understudy.torch.moments import watch
 
+APART = -1e6
+"""In place of the correlation of neurons in different groups of a convolution, which cannot change places."""
 PLACES = 16
 """Positions per input at which maps of convolutions are compared."""
 
@@ -235,6 +238,9 @@ def align(student: nn.Module, teacher: nn.Module, data: Any, *, samples: int = 2
     for space in graph.free:
         if space.path not in theirs or theirs[space.path].shape[2] != space.size or space.path not in ours:
             raise ValueError(f"align needs two networks of the same layers and widths; {space.path} differs.")
-        orders[space.index] = torch.tensor(assignment(correlations(*rows_of(theirs[space.path], ours[space.path]))))
+        rho = correlations(*rows_of(theirs[space.path], ours[space.path]))
+        block = block_of(space.size, space.blocks).numpy()
+        rho[block[:, None] != block] = APART
+        orders[space.index] = torch.tensor(assignment(rho))
     cut(small, graph, orders)
     return same_modes(small, student)

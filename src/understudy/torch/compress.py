@@ -168,7 +168,7 @@ def _widths(model: nn.Module, graph: Graph, sample: Sample, held_out: Sample, ta
         return budget.largest(lambda w: loss_gap(model, shrink(model, graph, sample, w)[0], held_out) <= most)
     name = "params" if targets["params"] is not None else "macs"
     place = 0 if name == "params" else 1
-    least = count_after(model, graph, {space.index: 1 for space in graph.free})[place]
+    least = count_after(model, graph, {space.index: space.blocks for space in graph.free})[place]
     wanted = check_target(name, targets[name], count_after(model, graph, {})[place], least)
     found = budget.smallest(lambda w: count_after(model, graph, w)[place] <= wanted)
     assert found is not None, "one neuron per layer fits"

@@ -13,7 +13,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.utils import _pytree as pytree
 
-from understudy.torch.graph import Graph, Slot
+from understudy.torch.graph import Call, Graph, Slot
+from understudy.torch.groups import packed, spread
 
 
 def duplicate(model: nn.Module) -> nn.Module:
@@ -64,7 +65,7 @@ def follow_shape(module: nn.Module) -> None:
     if isinstance(module, nn.Linear):
         module.out_features, module.in_features = module.weight.shape
     elif isinstance(module, _ConvNd):
-        if 1 < module.groups == module.in_channels == module.out_channels:  # depthwise: other groups are never cut
+        if 1 < module.groups == module.in_channels == module.out_channels:  # depthwise: one channel per group stays
             module.groups = module.weight.shape[0]
         module.out_channels, module.in_channels = module.weight.shape[0], module.weight.shape[1] * module.groups
         if module.transposed:
@@ -75,21 +76,32 @@ def follow_shape(module: nn.Module) -> None:
         module.num_parameters = module.weight.shape[0]
 
 
+def get_reading(model: nn.Module, call: Call) -> torch.Tensor:
+    """The weights with which a layer reads, one column per input; zeros between the groups of a convolution."""
+    return spread(get_tensor(model, call.weight).detach(), call.groups)
+
+
+def set_reading(model: nn.Module, call: Call, weight: torch.Tensor) -> None:
+    """Replace the weights with which a layer reads, given as by `get_reading`."""
+    set_tensor(model, call.weight, packed(weight, call.groups))
+
+
 def cut(model: nn.Module, graph: Graph, kept: Mapping[int, torch.Tensor]) -> None:
-    """Keep only these neurons (space → indices) in `model`, in place."""
+    """Keep only these neurons (space → indices, some perhaps several times) in `model`, in place."""
+    groups = {call.weight: call.groups for call in graph.calls}
     touched: dict[str, list[Slot]] = {}
     for slot in graph.slots:
         if any(space in kept for space, _ in slot.layout):
             touched.setdefault(slot.name, []).append(slot)
     for name, slots in touched.items():
-        value = get_tensor(model, name)
+        value = spread(get_tensor(model, name), groups.get(name, 1))
         for slot in slots:
             value = value.index_select(slot.axis, graph.entries(slot.layout, kept).to(value.device))
-        set_tensor(model, name, value)
+        set_tensor(model, name, packed(value, groups.get(name, 1)))
 
 
 def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> None:
-    """Remove a neuron of every space on trial; freeze those where the outputs are not those of a silenced neuron.
+    """Remove a neuron of every space (of each of its blocks) on trial; freeze those whose outputs are not as expected.
 
     Silencing sets the weights to zero with which the following layers read the neuron. Removing it must give the same
     outputs. If not, the model's own code depends on the width in a way that the trace has not understood. If some
@@ -97,22 +109,28 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
     and restored.
     """
     tensors = {slot.name: get_tensor(model, slot.name) for slot in graph.slots}
-    groups = {module: module.groups for module in model.modules() if isinstance(module, _ConvNd)}
+    channels = {
+        module: (module.groups, module.in_channels, module.out_channels)
+        for module in model.modules()
+        if isinstance(module, _ConvNd)
+    }
     trained = _runs_in_training(model, example) if graph.unseen else False
     for space in graph.free:
-        if space.size < 2:
+        size = space.size // space.blocks
+        if size < 2:
             continue
-        gone = space.size // 2
+        gone = torch.arange(space.blocks) * size + size // 2
         reason = None
         try:
             for call in graph.readers(space.index):
                 assert call.inputs is not None
-                weight = tensors[call.weight].detach().clone()
-                weight[:, graph.owners(call.inputs, space.index).to(weight.device) == gone] = 0
-                set_tensor(model, call.weight, weight)
+                weight = get_reading(model, call).clone()
+                weight[:, torch.isin(graph.owners(call.inputs, space.index), gone).to(weight.device)] = 0
+                set_reading(model, call, weight)
             wanted = _run(model, example)
-            _restore(model, tensors, groups)
-            cut(model, graph, {space.index: torch.tensor([i for i in range(space.size) if i != gone])})
+            _restore(model, tensors, channels)
+            stay = torch.arange(space.size)
+            cut(model, graph, {space.index: stay[~torch.isin(stay, gone)]})
             found = _run(model, example)
             if not _close(wanted, found):
                 reason = "the model's code uses their number in a way that was not understood"
@@ -121,7 +139,7 @@ def check_spaces(model: nn.Module, graph: Graph, example: tuple[Any, ...]) -> No
         except FAILURES as error:
             reason = f"the model's code fails with another width: {str(error).splitlines()[0][:120]}"
         finally:
-            _restore(model, tensors, groups)
+            _restore(model, tensors, channels)
         space.frozen = reason
 
 
@@ -143,15 +161,17 @@ def _run(model: nn.Module, example: tuple[Any, ...]) -> list[torch.Tensor]:
         return tensors_in(model(*example))
 
 
-def _restore(model: nn.Module, tensors: Mapping[str, torch.Tensor], groups: Mapping[_ConvNd, int]) -> None:
-    for layer, count in groups.items():  # a depthwise convolution of one channel does not know that it is one
-        layer.groups = count
+def _restore(
+    model: nn.Module, tensors: Mapping[str, torch.Tensor], channels: Mapping[_ConvNd, tuple[int, int, int]]
+) -> None:
     for name, tensor in tensors.items():
         path, _, leaf = name.rpartition(".")
         module = model.get_submodule(path)
         held: dict[str, Any] = module._parameters if isinstance(tensor, nn.Parameter) else module._buffers
         held[leaf] = tensor
         follow_shape(module)
+    for layer, counts in channels.items():  # with one channel per group, shapes do not say what a convolution was
+        layer.groups, layer.in_channels, layer.out_channels = counts
 
 
 def _close(one: Iterable[torch.Tensor], other: Iterable[torch.Tensor]) -> bool:

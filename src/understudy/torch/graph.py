@@ -54,12 +54,20 @@ class Call:
 
 @dataclass
 class Space:
-    """Neurons that are kept or removed together; `frozen` says why they cannot be, or is None."""
+    """Neurons that are kept or removed together; `frozen` says why they cannot be, or is None.
+
+    `blocks`: they are made or read in so many equal, consecutive groups, of which all keep the same number.
+    """
 
     index: int
     size: int
     path: str
     frozen: str | None = None
+    blocks: int = 1
+
+    def at_least(self, width: int) -> int:
+        """The least possible width that is not smaller."""
+        return max(-(-width // self.blocks), 1) * self.blocks
 
 
 @dataclass
@@ -89,13 +97,21 @@ class Graph:
             for path in widths:
                 if path not in paths:
                     raise ValueError(f"{name}: {path!r} is not a layer that can change. Those are {', '.join(paths)}.")
-            return {paths[path]: int(width) for path, width in widths.items()}
-        if len(widths) != len(free):
+            found = {paths[path]: int(width) for path, width in widths.items()}
+        elif len(widths) == len(free):
+            found = {space.index: int(width) for space, width in zip(free, widths, strict=True)}
+        else:
             told = ", ".join(f"{space.path} ({space.size})" for space in free)
             raise ValueError(
                 f"{name}: {len(free)} layers can change: {told}. Received {len(widths)} widths, {list(widths)}."
             )
-        return {space.index: int(width) for space, width in zip(free, widths, strict=True)}
+        for index, width in found.items():
+            if width % (space := self.spaces[index]).blocks:
+                raise ValueError(
+                    f"{name}: a convolution makes or reads {space.path} in {space.blocks} groups, which stay equal: give "
+                    f"a multiple of {space.blocks}; received {width}."
+                )
+        return found
 
     def notes(self, what: str) -> tuple[str, ...]:
         """Why each frozen layer is left alone ("not narrowed", …); the network's own outputs need no reason."""

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from understudy.torch.batches import gather
-from understudy.torch.edit import get_tensor, same_modes, set_tensor
+from understudy.torch.edit import cut, get_reading, get_tensor, same_modes, set_reading, set_tensor
 from understudy.torch.graph import Graph, Space
 from understudy.torch.model import free_spaces, prepare
 
@@ -64,13 +64,16 @@ def grow(
         extra = targets.get(space.index, space.size) - space.size
         if not extra:
             continue
-        sources = torch.randint(space.size, (extra,), generator=draw)
+        directions = _best_directions(wide, graph, space, data, extra) if method == "gradmax" else None
+        names, new = _sources(space, extra, draw)
+        cut(wide, graph, {space.index: names})
+        old, space.size = space.size, space.size + extra
         if method == "split":
-            _split(wide, graph, space, sources, draw)
+            share = 0.1 + torch.rand(space.size, generator=draw)  # shares add up to one, and differ
+            _scale_reading(wide, graph, space, share / torch.zeros(old).index_add(0, names, share)[names])
         else:
-            directions = _best_directions(wide, graph, space, data, extra) if method == "gradmax" else None
-            _widen(wide, graph, space, sources, draw, directions)
-        space.size += extra
+            _draw_anew(wide, graph, space, new, draw, directions)
+            _scale_reading(wide, graph, space, (~new).float())
     return same_modes(wide, model)
 
 
@@ -83,66 +86,46 @@ def _targets(graph: Graph, to: Sequence[int] | Mapping[str, int]) -> dict[int, i
     return named
 
 
-def _extend(model: nn.Module, graph: Graph, space: Space, sources: torch.Tensor) -> None:
-    """Repeat neurons `sources` at the end of a space, in every parameter that it indexes."""
-    index = torch.cat([torch.arange(space.size), sources])
-    for slot in graph.slots:
-        if any(part == space.index for part, _ in slot.layout):
-            value = get_tensor(model, slot.name)
-            entries = graph.entries(slot.layout, {space.index: index}).to(value.device)
-            set_tensor(model, slot.name, value.index_select(slot.axis, entries))
+def _sources(space: Space, extra: int, draw: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which old neuron each neuron of the wider layer is a copy of, and which are new: the last ones of each block."""
+    old, more = space.size // space.blocks, extra // space.blocks
+    copies = torch.randint(old, (space.blocks, more), generator=draw)
+    names = torch.cat([torch.arange(old).expand(space.blocks, -1), copies], 1)
+    names = names + torch.arange(space.blocks)[:, None] * old
+    return names.flatten(), (torch.arange(old + more) >= old).repeat(space.blocks)
 
 
-def _widen(
+def _draw_anew(
     model: nn.Module,
     graph: Graph,
     space: Space,
-    sources: torch.Tensor,
+    new: torch.Tensor,
     draw: torch.Generator,
     directions: torch.Tensor | None,
 ) -> None:
-    """New neurons that nothing reads yet; incoming weights random or given, as large as those of the old neurons."""
-    old, total = space.size, space.size + len(sources)
-    _extend(model, graph, space, sources)
+    """Incoming weights of new neurons, random or given, as large as those of the old ones."""
     for call in graph.makers(space.index):
         weight = get_tensor(model, call.weight).detach().clone()
-        size = weight[:old].flatten(1).norm(dim=1).mean()
-        rows = torch.randn(weight[old:].flatten(1).shape, generator=draw).to(weight)
+        size = weight[~new].flatten(1).norm(dim=1).mean()
+        rows = torch.randn(weight[new].flatten(1).shape, generator=draw).to(weight)
         if directions is not None and directions.shape[1] == rows.shape[1]:
             rows = directions.to(weight)
-        weight[old:] = (size * rows / rows.norm(dim=1, keepdim=True)).view_as(weight[old:])
+        weight[new] = (size * rows / rows.norm(dim=1, keepdim=True)).view_as(weight[new])
         set_tensor(model, call.weight, weight)
         if call.bias is not None:
             bias = get_tensor(model, call.bias).detach().clone()
-            bias[old:] = 0
+            bias[new] = 0
             set_tensor(model, call.bias, bias)
-    _scale_reading(model, graph, space, torch.arange(old, total), torch.zeros(total - old), total)
 
 
-def _split(model: nn.Module, graph: Graph, space: Space, sources: torch.Tensor, draw: torch.Generator) -> None:
-    """Copies of neurons. Random shares of the weights that read them add up to one, so that the copies differ."""
-    old, total = space.size, space.size + len(sources)
-    _extend(model, graph, space, sources)
-    names = torch.cat([torch.arange(old), sources])
-    share = 0.1 + torch.rand(total, generator=draw)
-    share = share / torch.zeros(old).index_add(0, names, share)[names]
-    _scale_reading(model, graph, space, torch.arange(total), share, total)
-
-
-def _scale_reading(
-    model: nn.Module, graph: Graph, space: Space, neurons: torch.Tensor, factors: torch.Tensor, total: int
-) -> None:
-    """Multiply the weights with which these neurons are read."""
-    before, space.size = space.size, total
-    scale = torch.ones(total)
-    scale[neurons] = factors
+def _scale_reading(model: nn.Module, graph: Graph, space: Space, factors: torch.Tensor) -> None:
+    """Multiply the weights with which each neuron is read."""
     for call in graph.readers(space.index):
         assert call.inputs is not None
         owners = graph.owners(call.inputs, space.index)
-        columns = torch.where(owners >= 0, scale[owners.clamp(min=0)], 1.0)
-        weight = get_tensor(model, call.weight).detach()
-        set_tensor(model, call.weight, weight * columns.to(weight).view(1, -1, *[1] * (weight.ndim - 2)))
-    space.size = before
+        columns = torch.where(owners >= 0, factors[owners.clamp(min=0)], 1.0)
+        weight = get_reading(model, call)
+        set_reading(model, call, weight * columns.to(weight).view(1, -1, *[1] * (weight.ndim - 2)))
 
 
 def _best_directions(model: nn.Module, graph: Graph, space: Space, data: Any, count: int) -> torch.Tensor:

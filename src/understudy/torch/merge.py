@@ -18,8 +18,9 @@ from torch import nn
 from understudy.rays import aligned_groups
 from understudy.torch.batches import Inputs
 from understudy.torch.bounds import output_bound
-from understudy.torch.edit import cut, get_tensor, same_modes, set_tensor
+from understudy.torch.edit import cut, get_reading, get_tensor, same_modes, set_reading, set_tensor
 from understudy.torch.graph import Call, Graph, Space
+from understudy.torch.groups import block_of
 from understudy.torch.measure import change, cost
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.moments import watch
@@ -35,7 +36,8 @@ class MergeReport(CompressionReport):
     **Attributes**
 
     - `groups`: path → groups of neurons (old indices) that became one.
-    - `silent`: path → neurons removed because nothing reads them or they are constant.
+    - `silent`: path → neurons that nothing reads or that are constant. Where a convolution has groups, which stay equal,
+      some neurons that are not needed stay: nothing reads them.
     - `bound`: ‖f_before(x) - f_after(x)‖ ≤ bound · max(‖x‖, 1) for every x, from the weights; None where the network
       is not a chain.
     """
@@ -82,21 +84,18 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     sample = inputs_for(original, data, inputs, 2000)
     small, _, _ = prepare(original, example=inputs)
     sizes = {space.index: space.size for space in graph.free}
-    names = {index: list(range(size)) for index, size in sizes.items()}
+    kept: dict[int, list[int]] = {}
     groups: dict[str, list[list[int]]] = {}
     silent: dict[str, list[int]] = {}
     steps: list[tuple[Call, float]] = []
     for space in graph.free:
-        gone = _silent(small, graph, space, sample.take(slice(512)).inputs, data is not None)
-        silent[space.path] = [names[space.index][i] for i in gone]
-        away = set(gone)
-        _keep(small, graph, space, names, [i for i in range(space.size) if i not in away])
-        found, factors, gap = _groups(small, graph, space, tolerance)
-        groups[space.path] = [[names[space.index][i] for i in group] for group in found if len(group) > 1]
+        silent[space.path] = _silent(small, graph, space, sample.take(slice(512)).inputs, data is not None)
+        found, factors, gap = _groups(small, graph, space, tolerance, silent[space.path])
+        groups[space.path] = [group for group in found if len(group) > 1]
         _fold(small, graph, space, found, factors)
-        _keep(small, graph, space, names, [group[0] for group in found])
+        kept[space.index] = _keep(small, graph, space, [group[0] for group in found])
         steps += [(call, gap) for call in graph.makers(space.index)]
-    layers = tuple(LayerWidth(s.path, sizes[s.index], s.size, tuple(names[s.index])) for s in graph.free)
+    layers = tuple(LayerWidth(s.path, sizes[s.index], s.size, tuple(kept[s.index])) for s in graph.free)
     exact = data is None or not any(silent.values())
     report = MergeReport(
         layers, cost(original, inputs), cost(small, inputs),
@@ -109,35 +108,59 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     return Compressed(same_modes(small, model), report, inputs)
 
 
-def _keep(model: nn.Module, graph: Graph, space: Space, names: dict[int, list[int]], kept: list[int]) -> None:
-    """Cut to these neurons; at least one stays, for layers without inputs cannot be stored."""
-    kept = kept or [0]
-    if len(kept) < space.size:
-        cut(model, graph, {space.index: torch.tensor(kept)})
-        names[space.index] = [names[space.index][i] for i in kept]
-        space.size = len(kept)
+def _keep(model: nn.Module, graph: Graph, space: Space, kept: list[int]) -> list[int]:
+    """Cut to these neurons and a few others, which nothing reads any more; the neurons that stay.
+
+    Others stay where a block would lose more than another does, or everything: layers without inputs cannot be stored.
+    """
+    block = block_of(space.size, space.blocks)
+    counts = torch.bincount(block[kept], minlength=space.blocks)
+    most = max(1, int(counts.max()))
+    chosen = set(kept)
+    for b, count in enumerate(counts.tolist()):
+        left = [i for i in torch.nonzero(block == b).flatten().tolist() if i not in chosen]
+        chosen.update(left[: most - count])
+    others = torch.tensor(sorted(chosen - set(kept)))
+    for call in graph.readers(space.index) if len(others) else []:
+        assert call.inputs is not None
+        weight = get_reading(model, call).clone()
+        weight[:, torch.isin(graph.owners(call.inputs, space.index), others).to(weight.device)] = 0
+        set_reading(model, call, weight)
+    found = sorted(chosen)
+    if len(found) < space.size:
+        cut(model, graph, {space.index: torch.tensor(found)})
+        space.size = len(found)
+    return found
 
 
 def _groups(
-    model: nn.Module, graph: Graph, space: Space, tolerance: float
+    model: nn.Module, graph: Graph, space: Space, tolerance: float, silent: list[int]
 ) -> tuple[list[list[int]], list[list[float]], float]:
     """Groups with the leader first, the factors of their members, and the sum of distances ‖row_j - α row_leader‖.
 
-    Each distance is weighted by the norm of the weights that read the neuron.
+    Each distance is weighted by the norm of the weights that read the neuron. Neurons in `silent` belong to no group,
+    and a group lies within one block.
     """
     pieces = pieces_of(model, graph, space)
-    alone = [[i] for i in range(space.size)], [[1.0]] * space.size, 0.0
+    gone = set(silent)
+    others = [i for i in range(space.size) if i not in gone]
     if pieces is None:
-        return alone
+        return [[i] for i in others], [[1.0]] * len(others), 0.0
     rows = pieces.rows
     compared = rows
     if not pieces.homogeneous:  # equal, not only parallel: lengths count as one more entry
-        size = np.max(np.linalg.norm(rows, axis=1), initial=1e-300)
+        size = np.max(np.linalg.norm(rows[others], axis=1), initial=1e-300)
         compared = np.concatenate([rows, np.full((len(rows), 1), size)], axis=1)
     lengths = np.linalg.norm(rows, axis=1)
     found, factors, gap = [], [], 0.0
     reads = _read_strength(model, graph, space)
-    for group in aligned_groups(compared, tolerance=tolerance, silent=-1.0):
+    block = block_of(space.size, space.blocks).tolist()
+    parts = [np.array([i for i in others if block[i] == b], dtype=int) for b in range(space.blocks)]
+    for group in (
+        part[list(places)].tolist()
+        for part in parts
+        for places in aligned_groups(compared[part], tolerance=tolerance, silent=-1.0)
+    ):
         leader = max(group, key=lambda i: lengths[i])
         members = [leader, *(i for i in group if i != leader)]
         square = float(rows[leader] @ rows[leader])
@@ -156,7 +179,7 @@ def _read_strength(model: nn.Module, graph: Graph, space: Space) -> np.ndarray:
     total = np.zeros(space.size)
     for call in graph.readers(space.index):
         assert call.inputs is not None
-        weight = get_tensor(model, call.weight).detach().double().cpu()
+        weight = get_reading(model, call).double().cpu()
         squares = (weight**2).sum([0, *range(2, weight.ndim)])
         owners = graph.owners(call.inputs, space.index)
         mine = owners >= 0
@@ -168,7 +191,7 @@ def _fold(model: nn.Module, graph: Graph, space: Space, groups: list[list[int]],
     """Add the weights that read each member, times its factor, to those that read its leader."""
     for call in graph.readers(space.index):
         assert call.inputs is not None
-        weight = get_tensor(model, call.weight).detach().double().clone()
+        weight = get_reading(model, call).double().clone()
         owners = graph.owners(call.inputs, space.index)
         places = torch.argsort(owners, stable=True)[int((owners < 0).sum()) :].view(
             space.size, -1
@@ -177,7 +200,7 @@ def _fold(model: nn.Module, graph: Graph, space: Space, groups: list[list[int]],
         for members, alphas in zip(groups, factors, strict=True):
             for member, alpha in zip(members[1:], alphas[1:], strict=True):
                 weight[:, places[members[0]]] += alpha * weight[:, places[member]]
-        set_tensor(model, call.weight, weight)
+        set_reading(model, call, weight)
 
 
 def _silent(model: nn.Module, graph: Graph, space: Space, inputs: Inputs, given: bool) -> list[int]:
@@ -187,7 +210,7 @@ def _silent(model: nn.Module, graph: Graph, space: Space, inputs: Inputs, given:
     constant = [i for i, value in enumerate(values) if value is not None and not unread[i]]
     for call in graph.readers(space.index) if constant else []:
         assert call.inputs is not None
-        weight = get_tensor(model, call.weight).detach().double()
+        weight = get_reading(model, call).double()
         owners = graph.owners(call.inputs, space.index).to(weight.device)
         shift = torch.zeros(len(weight), dtype=torch.float64, device=weight.device)
         for i in constant:

@@ -55,6 +55,17 @@ class Moments:
         """The same rows with some of the outputs."""
         return Moments(self.gram, self.cross[:, chosen], self.power[chosen], self.count)
 
+    def group(self, which: int, groups: int) -> Moments:
+        """The same rows with the features and outputs of one group of a convolution, and the constant."""
+        if groups == 1:
+            return self
+        features = torch.arange(len(self.gram) - 1).chunk(groups)[which]
+        features = torch.cat([features, torch.tensor([len(self.gram) - 1])])
+        outputs = torch.arange(len(self.power)).chunk(groups)[which]
+        return Moments(
+            self.gram[features][:, features], self.cross[features][:, outputs], self.power[outputs], self.count
+        )
+
     def add(self, rows: torch.Tensor, targets: torch.Tensor) -> None:
         """Count these rows in. Only one triangle of G is up to date until `whole`: this halves the work."""
         from scipy.linalg.blas import dsyrk

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from math import lcm
 from typing import Any
 
 import torch
@@ -108,9 +109,9 @@ class Recorder(TorchFunctionMode):
 
     # Spaces
 
-    def new_space(self, size: int, path: str) -> int:
+    def new_space(self, size: int, path: str, blocks: int = 1) -> int:
         """A new set of neurons, named by the layer that makes them."""
-        self.spaces.append(Space(len(self.spaces), size, path))
+        self.spaces.append(Space(len(self.spaces), size, path, blocks=blocks))
         self.parents.append(len(self.parents))
         self.functions.append(set())
         return len(self.parents) - 1
@@ -228,10 +229,14 @@ class Recorder(TorchFunctionMode):
         functions: dict[int, set[str]] = {index: set() for index in spaces}
         for index, names in enumerate(self.functions):
             functions[self.root(index)] |= names
+            whole = spaces[self.root(index)]
+            whole.blocks = lcm(whole.blocks, self.spaces[index].blocks)
         graph = Graph(spaces, slots, calls, functions, *self.without_width())
         for space in graph.free:
             if not graph.readers(space.index):
                 space.frozen = "no Linear or Conv layer reads them"
+            elif space.blocks > 1 and (space.size % space.blocks or space.size == space.blocks):
+                space.frozen = "the groups of a convolution that makes or reads them leave no equal parts to remove"
         return graph
 
 

@@ -44,6 +44,7 @@ class LayerReport:
     - `free_width`: fewest neurons with the same outputs on these inputs, after a refit of what follows.
     - `curve`: entry k - 1 is the error with k neurons and a refit, as a share of the scatter of what follows.
     - `sensitivity`: relative change of the model's outputs per relative change of what follows this layer.
+    - `step`: widths are multiples of it, the number of groups of a convolution that makes or reads the neurons.
     """
 
     path: str
@@ -57,10 +58,12 @@ class LayerReport:
     free_width: int
     curve: tuple[float, ...]
     sensitivity: float
+    step: int = 1
 
     def width_for(self, error: float) -> int:
         """The least width whose error is at most `error`."""
-        return next(k for k, value in enumerate(self.curve, start=1) if value <= error)
+        least = next(k for k, value in enumerate(self.curve, start=1) if value <= error)
+        return -(-least // self.step) * self.step
 
 
 @dataclass(frozen=True)
@@ -230,19 +233,21 @@ def _layer(
     alive = (~dead & ~still).numpy()
     cosines = unit_sized(gram, gram.diagonal().clamp(min=1e-300).sqrt()).numpy()
     readers = readers_of(graph, space, moments)
-    rank = rank_of(gram, readers[0])  # before the curve, which need not ask again whether neurons are independent
+    rank = rank_of(
+        gram, readers[0] if reader.groups == 1 else None
+    )  # before the curve, which need not ask again whether neurons are independent
     curve = error_curve(space, readers)
     return LayerReport(
         space.path, space.size, tuple(dead.nonzero().flatten().tolist()), tuple(still.nonzero().flatten().tolist()),
         tuple(_copies(model, graph, space)),
         tuple(g for g in groups_of_cosines(cosines, 1 - 5e-11, alive) if len(g) > 1),
         rank, float(gram.trace() ** 2 / (gram.norm() ** 2).clamp(min=1e-300)),
-        next(k for k, e in enumerate(curve, start=1) if e <= EXACT * space.size), tuple(curve),
-        sensitivity(model, graph.readers(space.index), inputs),
+        space.at_least(next(k for k, e in enumerate(curve, start=1) if e <= EXACT * space.size)), tuple(curve),
+        sensitivity(model, graph.readers(space.index), inputs), space.blocks,
     )  # fmt: skip
 
 
-def rank_of(gram: torch.Tensor, reader: Reader) -> int:
+def rank_of(gram: torch.Tensor, reader: Reader | None = None) -> int:
     """Directions that carry more than 1e-6 of the largest singular value of the activations.
 
     Above EIGENVALUES neurons Cholesky factorisations stand for the eigenvalues: a tenth of the time. The first may show
@@ -254,7 +259,7 @@ def rank_of(gram: torch.Tensor, reader: Reader) -> int:
         values = torch.linalg.eigvalsh(gram)
         return int((values > 1e-12 * values.max()).sum()) if float(values.max()) > 0 else 0
     least, smallest = 1e-12 * float(gram.norm()), float(gram.diagonal().min())
-    if smallest > 0 and reader.exceeds(max(least / smallest, EXACT_RIDGE)):
+    if reader is not None and smallest > 0 and reader.exceeds(max(least / smallest, EXACT_RIDGE)):
         return len(gram)
     return pivots_of(gram, least)[1]
 

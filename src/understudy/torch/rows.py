@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from understudy.torch.edit import get_tensor
+from understudy.torch.edit import get_reading, get_tensor
 from understudy.torch.graph import Call, Graph, Slot, Space
 from understudy.torch.rules import HOMOGENEOUS, ONE_TO_ONE
 
@@ -36,7 +36,7 @@ def norm_scale(model: nn.Module, call: Call) -> tuple[torch.Tensor, torch.Tensor
 
 def maker_rows(model: nn.Module, call: Call) -> torch.Tensor:
     """(w, b) of each neuron that a call makes, a BatchNorm that follows at once included: (n, d + 1)."""
-    weight = get_tensor(model, call.weight).detach().flatten(1).double()
+    weight = get_reading(model, call).flatten(1).double()
     bias = torch.zeros(len(weight), dtype=torch.float64, device=weight.device)
     if call.bias is not None:
         bias = get_tensor(model, call.bias).detach().double()

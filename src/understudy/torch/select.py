@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 
+from understudy.torch.groups import block_of, evenly
 from understudy.torch.symmetric import exceeds, inverse_of, part_of, pivots_of, unit_sized
 
 RIDGE = 1e-3
@@ -78,10 +79,13 @@ def make_reader(
     return Reader(gram, cross, owners, scatter, torch.where(torch.isinf(size), 0.0, size), below=below)
 
 
-def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[list[int], list[float]]:
+def eliminate(
+    readers: Sequence[Reader], neurons: int, least: int = 1, blocks: int = 1
+) -> tuple[list[int], list[float]]:
     """Neurons in the order in which they leave, and the error after each: a share of the readers' scatter, summed.
 
     All but `least` leave: those that cost nothing first, then one by one (many at a time if there are many features).
+    With several `blocks` they leave in turns: no block ever has two neurons more than another.
 
     >>> ones = torch.ones(2, 2, dtype=torch.float64)
     >>> copies = make_reader(ones, ones[:, :1], torch.arange(2), 1.0)
@@ -92,7 +96,7 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
     order: list[int] = []
     errors: list[float] = []
     if max(len(reader.owners) for reader in readers) > ONE_BY_ONE:
-        order = _dependent(readers, neurons)[: neurons - least]
+        order = evenly(_dependent(readers, neurons), neurons, blocks)[: neurons - least]
         errors = [0.0] * len(order)
         alive[order] = False
         phases = [(RIDGE, float("inf"))]
@@ -103,7 +107,12 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
         while len(order) < neurons - least:
             costs = torch.stack([state.costs() for state in states]).sum(0)
             costs[~alive] = torch.inf
+            if blocks > 1:
+                left = alive.view(blocks, -1).sum(1)
+                costs.view(blocks, -1)[left < left.max()] = torch.inf
             leaving = [i for i in _cheapest(states, costs, neurons - len(order), least) if float(costs[i]) <= most]
+            if blocks > 1:
+                leaving = _one_of_each(leaving, neurons, blocks)
             if not leaving:
                 break
             for neuron in leaving:
@@ -115,11 +124,21 @@ def eliminate(readers: Sequence[Reader], neurons: int, least: int = 1) -> tuple[
     return order, errors
 
 
-def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
+def _one_of_each(leaving: list[int], neurons: int, blocks: int) -> list[int]:
+    """The first of each block."""
+    place = block_of(neurons, blocks).tolist()
+    first: dict[int, int] = {}
+    for neuron in leaving:
+        first.setdefault(place[neuron], neuron)
+    return list(first.values())
+
+
+def pivot(readers: Sequence[Reader], neurons: int, width: int, blocks: int = 1) -> list[int]:
     """The `width` neurons that QR with pivots takes first: each is the one farthest from the span of those before.
 
     The activations are those that the readers see, without what the constant explains. For convolutions all places of
-    a patch count. What the readers compute from the neurons plays no role, unlike in `eliminate`.
+    a patch count. What the readers compute from the neurons plays no role, unlike in `eliminate`. Of each of several
+    `blocks` as many are taken.
     """
     total = torch.zeros(neurons, neurons, dtype=torch.float64)
     for reader in readers:
@@ -138,7 +157,7 @@ def pivot(readers: Sequence[Reader], neurons: int, width: int) -> list[int]:
         for place in range(int(counts.max())):
             chosen = places == place
             total[names[chosen][:, None], names[chosen][None, :]] += part[chosen][:, chosen]
-    return sorted(pivots_of(total, 0.0)[0][:width].tolist())
+    return sorted(evenly(pivots_of(total, 0.0)[0].tolist(), neurons, blocks)[:width])
 
 
 def _cheapest(states: Sequence[_State], costs: torch.Tensor, left: int, least: int) -> list[int]:
@@ -163,9 +182,10 @@ def _dependent(readers: Sequence[Reader], neurons: int) -> list[int]:
     gone = torch.ones(neurons, dtype=torch.bool)
     for reader in readers:
         if reader.exceeds(EXACT_RIDGE):
-            return []
-        pivots, rank = pivots_of(reader.gram, EXACT_RIDGE)
-        needed = reader.owners[pivots[:rank]]
+            needed = reader.owners
+        else:
+            pivots, rank = pivots_of(reader.gram, EXACT_RIDGE)
+            needed = reader.owners[pivots[:rank]]
         gone[needed[needed >= 0]] = False
     return torch.nonzero(gone).flatten().tolist()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -36,13 +36,13 @@ class Halves:
 
 def by_elimination(space: Space, readers: list[Reader], width: int) -> list[int]:
     """The neurons that backward elimination leaves."""
-    gone = set(eliminate(readers, space.size, width)[0])
+    gone = set(eliminate(readers, space.size, width, space.blocks)[0])
     return [i for i in range(space.size) if i not in gone]
 
 
 def by_pivots(space: Space, readers: list[Reader], width: int) -> list[int]:
     """The neurons that QR with pivots takes first."""
-    return pivot(readers, space.size, width)
+    return pivot(readers, space.size, width, space.blocks)
 
 
 CHOOSERS: dict[str, Chooser] = {"elimination": by_elimination, "qr": by_pivots}
@@ -115,14 +115,19 @@ def _total(fit: dict[str, Moments], check: dict[str, Moments], call: Call) -> Mo
     return fit[call.weight] + check[call.weight] if call.weight in check else fit[call.weight]
 
 
-def _reader(graph: Graph, call: Call, space: int, moments: Moments) -> Reader:
-    """A layer as the selection sees it; the constant counts where the layer has a bias or a BatchNorm after it."""
+def _readers(graph: Graph, call: Call, space: int, moments: Moments) -> Iterator[Reader]:
+    """A layer as the selection sees it, one reader per group of a convolution.
+
+    The constant counts where the layer has a bias or a BatchNorm after it.
+    """
     assert call.inputs is not None
     owners = graph.owners(call.inputs, space)
     owners = owners.repeat_interleave((moments.gram.shape[0] - 1) // len(owners))
-    last = len(owners) + 1 if _constant(call) else len(owners)
-    owners = torch.cat([owners, torch.tensor([-1])])[:last]
-    return make_reader(moments.gram[:last, :last], moments.cross[:last], owners, moments.scatter(), moments.count)
+    for which, mine in enumerate(owners.chunk(call.groups)):
+        part = moments.group(which, call.groups)
+        last = len(mine) + 1 if _constant(call) else len(mine)
+        mine = torch.cat([mine, torch.tensor([-1])])[:last]
+        yield make_reader(part.gram[:last, :last], part.cross[:last], mine, moments.scatter(), part.count)
 
 
 def _constant(call: Call) -> bool:
@@ -145,15 +150,19 @@ def _refit(
         bias = get_tensor(current, call.bias).detach().to("cpu", torch.float64)
     if known is None:
         fit, check = _moments(original, current, [call], halves, kept)
-        columns = torch.arange(rows.shape[1])
+        columns = torch.arange(rows.shape[1] * call.groups)
     else:
         fit, check, columns = known
-        patch = rows.shape[1] // len(columns)
+        patch = rows.shape[1] * call.groups // len(columns)
         columns = (columns[:, None] * patch + torch.arange(patch)).flatten()
     moments = fit[call.weight]
-    nothing = Moments.zero(*moments.cross.shape)
+    checked = check.get(call.weight, Moments.zero(*moments.cross.shape))
     start = torch.cat([rows, bias[:, None]], dim=1)
-    fitted, _ = refit(moments, check.get(call.weight, nothing), start, columns, _constant(call))
+    parts = [
+        refit(moments.take_outputs(made), checked.take_outputs(made), start[made], read, _constant(call))[0]
+        for made, read in zip(torch.arange(len(rows)).chunk(call.groups), columns.chunk(call.groups), strict=True)
+    ]
+    fitted = torch.cat(parts)
     set_tensor(current, call.weight, fitted[:, :-1].reshape(weight.shape))
     if call.bias is not None:
         set_tensor(current, call.bias, fitted[:, -1])
@@ -176,12 +185,15 @@ def error_curves(model: nn.Module, graph: Graph, halves: Halves) -> dict[int, li
 
 def readers_of(graph: Graph, space: Space, moments: Mapping[str, Moments]) -> list[Reader]:
     """The layers that read a space, as the selection sees them."""
-    return [_reader(graph, call, space.index, moments[call.weight]) for call in graph.readers(space.index)]
+    calls = graph.readers(space.index)
+    return [reader for call in calls for reader in _readers(graph, call, space.index, moments[call.weight])]
 
 
 def error_curve(space: Space, readers: list[Reader]) -> list[float]:
     """The error when k = 1, 2, … neurons of one space stay: what the layers that read it cannot fit.
 
-    It is a share of the scatter of their outputs, summed over these layers; 0 when all neurons stay.
+    It is a share of the scatter of their outputs, summed over these layers; 0 when all neurons stay. Where a
+    convolution has groups, fewer neurons than groups cannot stay: there the error is that of one neuron per group.
     """
-    return [*reversed(eliminate(readers, space.size, 1)[1]), 0.0]
+    errors = eliminate(readers, space.size, space.blocks, space.blocks)[1]
+    return [*errors[-1:] * (space.blocks - 1), *reversed(errors), 0.0]

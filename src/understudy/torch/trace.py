@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import lcm
 from typing import Any
 
 import torch
@@ -59,8 +60,10 @@ def layer_call(
         rec.freeze(x, f"the layer{where} acts along another axis")
         known = None
     if groups > 1:
-        return grouped_call(rec, result, x, weight, name, bias_name, groups, axis, known)
-    space = rec.new_space(weight.shape[0], path_of(name))
+        if known is not None and groups == weight.shape[0] == x.shape[axis] and all(r == 1 for _, r in known[1]):
+            return depthwise(rec, name, bias_name, known)
+        known = grouped(rec, x, groups, known)
+    space = rec.new_space(weight.shape[0], path_of(name), groups)
     if name in [call.weight for call in rec.calls]:
         rec.spaces[space].frozen = f"the weights {name} are used twice"
     made: Layout = ((space, 1),)
@@ -77,26 +80,30 @@ def layer_call(
     rec.calls.append(
         Call(
             kind, name.rpartition(".")[0], name, bias_name, known[1] if known else None, made,
-            tuple(x.shape), tuple(result.shape), *tuples,
+            tuple(x.shape), tuple(result.shape), *tuples, groups,
         )
     )  # fmt: skip
     rec.made_by[id(result)] = len(rec.calls) - 1
     return axis, made
 
 
-def grouped_call(
-    rec: Recorder, result: torch.Tensor, x: Any, weight: Any, name: str, bias: str | None, groups: int, axis: int,
-    known: Value | None,
-) -> Value | None:  # fmt: skip
-    """A depthwise convolution keeps its space; other groups keep their widths."""
-    if known is not None and groups == weight.shape[0] == x.shape[axis] and all(r == 1 for _, r in known[1]):
-        rec.slots.append(Slot(name, 0, known[1]))
-        if bias:
-            rec.slots.append(Slot(bias, 0, known[1]))
-        return known
-    rec.freeze(x, f"the convolution{rec.where()} has {groups} groups")
-    rec.leave(weight, f"it has {groups} groups")
-    return None
+def depthwise(rec: Recorder, name: str, bias: str | None, known: Value) -> Value:
+    """One group per neuron, with one output each: the space is kept."""
+    for parameter in filter(None, (name, bias)):
+        rec.slots.append(Slot(parameter, 0, known[1]))
+    return known
+
+
+def grouped(rec: Recorder, x: Any, groups: int, known: Value | None) -> Value | None:
+    """What a convolution with groups reads: one space, of which each group reads an equal part."""
+    if known is None:
+        return None
+    if len(known[1]) != 1 or known[1][0][1] != 1:
+        rec.freeze(x, f"the {groups} groups of the convolution{rec.where()} read several layers side by side")
+        return None
+    space = rec.spaces[known[1][0][0]]
+    space.blocks = lcm(space.blocks, groups)
+    return known
 
 
 def batch_norm(
