@@ -25,6 +25,10 @@ _FAR = 10
 """Radii R 2^-i from the largest R down, and R (1 - 2^-j) towards it: where the point is far from zero, R leads to its
 middle."""
 
+_TO_ZERO = 44
+"""j up to which |θ| (1 - 2^-j) is looked at before a direction counts as level. A loss far out on a plateau is level to
+rounding over most of the way to zero, and not close to zero."""
+
 _AXES, _RANDOM, _BEST = 12, 12, 6
 _TURNS = 24
 _SEPARATE = 1e-8
@@ -266,6 +270,8 @@ def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> Hi
             return told("undecided", worst, "the loss rises, but a curvature near rounding points down")
     if not level:
         return told("rises", worst)
+    if any(_changes_on_the_way(relaxation, s) for s in level if s.sign == 0):
+        return told("undecided", level[0], "the loss is level to rounding here, but not on the way to zero")
     flat = _flat_dimension(relaxation, level, steepest)
     return told("level" if rising else "flat", worst if rising else level[0], flat=flat)
 
@@ -276,6 +282,19 @@ def _isolated(scan: Scan) -> bool:
     High powers of the distance are seen only far out, where the loss may not be followed much farther.
     """
     return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > _FAR_FROM_ROUNDING * scan.noise))
+
+
+def _changes_on_the_way(relaxation: Relaxation, scan: Scan) -> bool:
+    """Whether the loss changes on the way to zero in a direction in which it is level at all radii so far.
+
+    An analytic loss that is constant along a piece of a curve is constant along all of it.
+    """
+    around = relaxation.around
+    middle = min(float(np.linalg.norm(around.vector / around.lengths)), float(scan.radii[-1]))
+    added = middle * (1 - 0.5 ** np.arange(1, _TO_ZERO))
+    radii = np.unique(np.concatenate([scan.radii, added[added > scan.radii[0]]]))
+    farther = relaxation.scans(scan.direction[None], radii)[0]
+    return bool(np.any(np.abs(np.nan_to_num(farther.slopes)) > _FAR_FROM_ROUNDING * farther.noise))
 
 
 def _one_sided(scan: Scan, scans: list[Scan]) -> bool:
