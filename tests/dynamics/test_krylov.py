@@ -96,6 +96,20 @@ def test_jumps_follow_a_curved_valley():
     assert far_jump._attempt(task, beside) is None  # the ends of a straight ellipsoid are on the slopes
 
 
+def test_settling_is_one_implicit_step(task, minimum):
+    """It removes errors in stiff directions and keeps the place in soft ones; next to a saddle it does nothing."""
+    duration = 50.0
+    values, vectors = np.linalg.eigh(np.asarray(task.hessian(jnp.asarray(minimum[0]))))
+    start = minimum[0] + 1e-4 * (vectors[:, 0] + vectors[:, -1])
+    settled = far_jump.settled(task, start, duration)
+    equation = (settled - start) / duration + np.asarray(task.gradient(jnp.asarray(settled)))
+    assert np.linalg.norm(equation) < 1e-9
+    along = vectors.T @ (settled - minimum[0])
+    np.testing.assert_allclose(along[[0, -1]], 1e-4 / (1 + duration * values[[0, -1]]), rtol=1e-3)
+    saddle = draw(task)
+    assert np.array_equal(far_jump.settled(task, saddle, duration), saddle)
+
+
 def test_no_jump_from_a_saddle_or_from_far_away(task, minimum):
     assert far_jump.attempt(task, draw(task)) is None  # negative curvature
     assert far_jump.attempt(task, minimum[0] + draw(task, 3, 0.3)) is None

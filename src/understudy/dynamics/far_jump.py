@@ -22,16 +22,44 @@ _SOLVE, _CHECK = 1e-8, 1e-4
 """Relative accuracy of Newton's steps, and of the solves that look for negative curvature."""
 
 
-def attempt(task: Task, departure: Float[np.ndarray, " P"]) -> Jump | None:
-    """The justified jump from `departure`, or None."""
+_SETTLING, _SETTLING_STEPS, _SETTLING_SOLVE = 0.01, 3, 1e-6
+"""Length of the step before a jump, beside the time that has passed; number and relative accuracy of Newton's steps for
+it."""
+
+
+def attempt(task: Task, departure: Float[np.ndarray, " P"], time: float = 0.0) -> Jump | None:
+    """The justified jump from `departure`, a point that the flow has reached at this time, or None."""
     fine = task.prepared(departure)
-    local, origin = fine.straight_chart(jnp.asarray(departure))
+    local, origin = fine.straight_chart(jnp.asarray(settled(fine, departure, _SETTLING * time)))
     found = _attempt(local, np.asarray(origin))
     if found is None:
         return None
     end = local.point(jnp.asarray(found.end))
     norm = jnp.linalg.norm(Curvature(fine).slope(np.asarray(end))[1])
     return found._replace(end=end, gradient_norm=norm, distance=jnp.linalg.norm(end - jnp.asarray(departure)))
+
+
+def settled(task: Task, departure: Float[np.ndarray, " P"], duration: float) -> Float[np.ndarray, " P"]:
+    """The end x of one step of the implicit Euler method, (x - θ)/duration + ∇L(x) = 0.
+
+    At large times the errors of earlier steps, which are of the size of the tolerances, make nearly all of the gradient
+    in stiff directions. This step removes them and hardly moves the point in soft directions. Where it does not lower
+    the gradient, or I/duration + H is not positive definite, the point is returned as it is.
+    """
+    if not duration > 0:
+        return departure
+    curvature, shift = Curvature(task), 1 / duration
+    before = gradient = curvature.slope(departure)[1]
+    inverse, point = curvature.inverse(departure, shift), departure
+    for _ in range(_SETTLING_STEPS):
+        found = curvature.solve(
+            point, inverse, shift * (point - departure) + gradient, shift=shift, tolerance=_SETTLING_SOLVE
+        )
+        if not found.positive:
+            return departure
+        point = point - found.x
+        gradient = curvature.slope(point)[1]
+    return point if np.linalg.norm(gradient) < np.linalg.norm(before) else departure
 
 
 def _attempt(task: Task, departure: np.ndarray) -> Jump | None:

@@ -73,7 +73,7 @@ class FreeRun:
 
     def _jump(self, departure: np.ndarray) -> Jump | None:
         if departure.size > _DENSE:
-            return far_jump.attempt(self.task, departure)
+            return far_jump.attempt(self.task, departure, float(self.state.time))
         return jump.justified(self.task, departure[None], [0]).get(0)
 
     def _advance_chunk(self, pause: float, later: float) -> int:
