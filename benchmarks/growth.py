@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import time
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -49,19 +50,35 @@ def _grow_once(grown, reader: int, missing: int, batches: list[Split]) -> None:
     grown.init_computation()
     for x, y in batches:
         grown.zero_grad()
-        nn.functional.cross_entropy(grown(x), y).backward()
+        nn.functional.cross_entropy(grown(x), y, reduction="sum").backward()  # gromo divides by the number of inputs
         grown.update_computation()
     grown.compute_optimal_updates(maximum_added_neurons=missing)
     grown.reset_computation()
     grown.select_update(0)
-    losses = {}
-    with torch.no_grad():
-        for factor in (0.0, *(4.0**k for k in range(-6, 3))):
-            grown.set_scaling_factor(factor)
-            parts = [nn.functional.cross_entropy(grown.extended_forward(x), y) for x, y in batches]
-            losses[factor] = float(torch.stack(parts).mean())
-    grown.set_scaling_factor(min(losses, key=losses.__getitem__) or 1e-3)  # a factor of 0 would add neurons for ever
+
+    @torch.no_grad()
+    def loss(factor: float) -> float:
+        grown.set_scaling_factor(factor)
+        parts = [nn.functional.cross_entropy(grown.extended_forward(x), y) for x, y in batches]
+        return float(torch.stack(parts).mean())
+
+    grown.set_scaling_factor(best_factor(loss))
     grown.apply_change()
+
+
+def best_factor(loss: Callable[[float], float]) -> float:
+    """The power of √2 of least loss. Larger ones are tried until the loss no longer falls: the search has no end.
+
+    Not 0, although it may be best: neurons would be added for ever.
+
+    >>> best_factor(lambda factor: (factor - 90) ** 2)
+    90.50966799187809
+    """
+    losses = {2 ** (k / 2): loss(2 ** (k / 2)) for k in range(-16, 1)}
+    while max(losses) < 1e6 and min(losses, key=losses.__getitem__) == max(losses):
+        factor = max(losses) * 2**0.5
+        losses[factor] = loss(factor)
+    return min(losses, key=losses.__getitem__)
 
 
 def grown(method: str, small: nn.Module, data: Split, seed: int) -> nn.Module:

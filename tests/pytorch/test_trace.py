@@ -135,6 +135,18 @@ class Tied(torch.nn.Module):
         return self.head(torch.relu(self.middle(x)))
 
 
+def test_a_weight_of_the_model_itself_has_its_own_name():
+    class Lone(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.head = torch.nn.Parameter(torch.randn(8, 6)), torch.nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.head(torch.relu(torch.nn.functional.linear(x, self.weight)))
+
+    assert spaces(nets.seeded(Lone), torch.ones(3, 6))[0] == {"weight": 8}
+
+
 def test_every_reason_names_something():
     _, graph, _ = prepare(nets.seeded(Tied), example=torch.ones(3, 6))
     assert graph.notes("not narrowed") == (

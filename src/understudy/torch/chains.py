@@ -24,7 +24,7 @@ def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn
         told = [f" ({b} reads {state[b].shape[1]} numbers and {a} makes {state[a].shape[0]})" for a, b in wrong[:1]]
         raise ValueError(
             f"{source} is not a plain chain of Linear layers{''.join(told)}, so its tensors do not say how the network "
-            "computes. Give the module too: load(path, into=MyNetwork())."
+            "computes. Give the module too: load(path, into=MyNetwork()), or --module file:Class in the shell."
         )
     layers: list[nn.Module] = []
     for name in weights:

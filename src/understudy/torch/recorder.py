@@ -241,13 +241,13 @@ class Recorder(TorchFunctionMode):
 
 
 def path_of(weight: str) -> str:
-    """The name of the layer that a weight belongs to; the weight's own name if it is not called `weight`.
+    """The name of the layer that a weight belongs to; the weight's own name if it is not called `weight` or has no layer.
 
-    >>> path_of("block.fc.weight"), path_of("block.matrices.0")
-    ('block.fc', 'block.matrices.0')
+    >>> path_of("block.fc.weight"), path_of("block.matrices.0"), path_of("weight")
+    ('block.fc', 'block.matrices.0', 'weight')
     """
     path, _, leaf = weight.rpartition(".")
-    return path if leaf == "weight" else weight
+    return path if path and leaf == "weight" else weight
 
 
 def layer_of(name: str) -> str:
