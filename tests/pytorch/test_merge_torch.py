@@ -195,3 +195,11 @@ def test_a_layer_of_constant_neurons_keeps_one_that_nothing_reads():
     found, x = ut.merge(model), torch.randn(5, 4)
     assert found.model[0].out_features == 1
     torch.testing.assert_close(found.model(x), model(x))
+
+
+def test_neurons_that_only_unread_neurons_read_go_too():
+    plain, x = nets.seeded(nets.mlp, 4, 5, 6, 2), torch.randn(9, 4)
+    wide = ut.grow(plain, to=[9, 8])  # new neurons of the second layer read those of the first, and nothing reads them
+    found = ut.merge(wide)
+    assert [layer.after for layer in found.report.layers] == [5, 6]
+    torch.testing.assert_close(found.model(x), plain(x))

@@ -88,6 +88,7 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     groups: dict[str, list[list[int]]] = {}
     silent: dict[str, list[int]] = {}
     steps: list[tuple[Call, float]] = []
+    _forget_unread(small, graph)
     for space in graph.free:
         silent[space.path] = _silent(small, graph, space, sample.take(slice(512)).inputs, data is not None)
         found, factors, gap = _groups(small, graph, space, tolerance, silent[space.path])
@@ -106,6 +107,16 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
         output_bound(original, graph, steps, small) if exact else None,
     )  # fmt: skip
     return Compressed(same_modes(small, model), report, inputs)
+
+
+def _forget_unread(model: nn.Module, graph: Graph) -> None:
+    """Let neurons that nothing reads read nothing, last layers first: what only they read is then not needed either."""
+    for space in reversed(graph.free):
+        unread = torch.from_numpy(_read_strength(model, graph, space) == 0)
+        for call in graph.makers(space.index) if bool(unread.any()) else []:
+            weight = get_tensor(model, call.weight).detach().clone()
+            weight[unread.to(weight.device)] = 0
+            set_tensor(model, call.weight, weight)
 
 
 def _keep(model: nn.Module, graph: Graph, space: Space, kept: list[int]) -> list[int]:
