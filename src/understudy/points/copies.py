@@ -108,6 +108,8 @@ def _joined(vector: np.ndarray, neurons: Neurons, groups: list[list[int]]) -> np
         signs = np.where(rows @ rows[0] < 0, -1.0, 1.0)
         weights = np.linalg.norm(neurons.outgoing[group], axis=1)
         mean = (signs * weights) @ rows
+        if not np.any(mean):  # all of them are off
+            continue
         way = mean / np.linalg.norm(mean)
         lengths = signs * np.linalg.norm(rows, axis=1)
         joined[neurons.layout[group, : neurons.dim]] = lengths[:, None] * way

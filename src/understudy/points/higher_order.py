@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from understudy.points.relaxation import FAR_ENOUGH, Relaxation
-from understudy.points.scan import CLEAR, Scan
+from understudy.points.relaxation import Relaxation
+from understudy.points.scan import CLEAR, Scan, lower_term
 from understudy.points.surroundings import Surroundings
 
 Finding = Literal["descends", "rises", "level", "flat", "undecided"]
@@ -186,7 +186,7 @@ def _descend(
 def _judge(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> HigherOrder:
     """The finding from all scans: a fall, or else what the loss does along the others."""
     falling = [s for s in scans if s.sign < 0] or _beside_level(relaxation, scans, radii)
-    return _fall(relaxation, falling) if falling else _no_fall(relaxation, scans, radii)
+    return _fall(relaxation, falling, scans) if falling else _no_fall(relaxation, scans, radii)
 
 
 def _beside_level(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> list[Scan]:
@@ -223,7 +223,7 @@ def _evidence(relaxation: Relaxation, finding: Finding, scan: Scan, reason: str 
     )
 
 
-def _fall(relaxation: Relaxation, falling: list[Scan]) -> HigherOrder:
+def _fall(relaxation: Relaxation, falling: list[Scan], scans: list[Scan]) -> HigherOrder:
     """The clearest of these falls: is it one of the critical point itself?"""
     scan = max(
         falling,
@@ -234,6 +234,8 @@ def _fall(relaxation: Relaxation, falling: list[Scan]) -> HigherOrder:
         return told("undecided", scan, "the loss falls like a curvature that is lost in the rounding of the Hessian")
     if not scan.steady:
         return told("undecided", scan, "the loss falls, but its slope is about to change where rounding begins")
+    if any(lower_term(scan, s, even=True) > 0 for s in _opposite(scan, scans)):
+        return told("undecided", scan, "the loss falls on one side, but a term of lower order rises on both")
     curvature = relaxation.curvature(scan.direction)
     if not curvature:
         return told("descends", scan)
@@ -246,9 +248,10 @@ def _fall(relaxation: Relaxation, falling: list[Scan]) -> HigherOrder:
 def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> HigherOrder:
     """The finding where no direction falls: the loss rises, is level, or cannot be judged."""
     told = partial(_evidence, relaxation)
-    far = min(FAR_ENOUGH, radii[-1] / 4)
-    if any(not np.isfinite(s.slopes[radii >= far][0]) for s in scans if s.sign == 0):
-        return told("undecided", scans[0], "the loss could not be followed along some of its zero directions")
+    if any(not np.isfinite(s.slopes[radii >= radii[-1] / 2][0]) for s in scans if s.sign == 0):
+        return told(
+            "undecided", scans[0], "the loss could not be followed far enough along some of its zero directions"
+        )
     steepest = np.nanmax([np.where(np.isfinite(s.slopes), s.slopes, -np.inf) for s in scans], axis=0)
     rising = [s for s in scans if s.sign > 0 and not _nearly_level(s, steepest)]
     level = [s for s in scans if not any(s is other for other in rising)]
@@ -266,6 +269,8 @@ def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> Hi
             )
         if not all(s.steady for s in rising):
             return told("undecided", worst, "the loss rises, but its slope is about to change where rounding begins")
+        if any(lower_term(s, other, even=False) for s in rising for other in _opposite(s, rising)):
+            return told("undecided", worst, "the loss rises, but a term of lower order falls on one side")
         if any(relaxation.curvature(s.direction) < 0 for s in rising if s.order > 2.5):
             return told("undecided", worst, "the loss rises, but a curvature near rounding points down")
     if not level:
@@ -281,7 +286,12 @@ def _isolated(scan: Scan) -> bool:
 
     High powers of the distance are seen only far out, where the loss may not be followed much farther.
     """
-    return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > _FAR_FROM_ROUNDING * scan.noise))
+    return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > CLEAR * scan.noise))
+
+
+def _opposite(scan: Scan, scans: list[Scan]) -> list[Scan]:
+    """The scan in the opposite direction, if there is one."""
+    return [s for s in scans if float(s.direction @ scan.direction) < -1 + _SEPARATE]
 
 
 def _changes_on_the_way(relaxation: Relaxation, scan: Scan) -> bool:

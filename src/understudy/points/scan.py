@@ -10,6 +10,9 @@ CLEAR = 8.0
 _ENOUGH = 3
 """Neighbouring radii on which a slope must be clear to count."""
 
+_LOWER = 0.5
+"""Difference of exponents from which on a term is of lower order than another."""
+
 _OCTAVES_OF_POWER = 9
 """Radii whose slopes give the exponent that is reported."""
 
@@ -77,3 +80,25 @@ class Scan:
         part = slice(self.start, self.start + _ENOUGH)
         powers = np.diff(np.log(np.abs(self.slopes[part]))) / np.diff(np.log(self.radii[part]))
         return bool(powers[0] <= powers[1] + 0.3)
+
+
+def lower_term(scan: Scan, opposite: Scan, even: bool) -> int:
+    """The sign of a term of lower order than the one that dominates, in ψ along a line; 0 if none is clear.
+
+    Along u and -u the slopes are dψ/dr = Σ k c_k r^(k-1) and Σ k c_k (-1)^k r^(k-1): half their sum has the even terms,
+    half their difference the odd ones. What is smaller where slopes begin to be clear, but falls off more slowly towards
+    smaller distances, decides close by.
+
+    - `even`: look for even terms below odd ones, or for odd ones below even ones.
+    """
+    sums, differences = (scan.slopes + opposite.slopes) / 2, (scan.slopes - opposite.slopes) / 2
+    part, rest = (sums, differences) if even else (differences, sums)
+    limit = CLEAR * (scan.noise + opposite.noise) / 2
+    with np.errstate(invalid="ignore"):
+        told = (np.abs(part) > limit) & (np.abs(rest) > limit)
+    for i in range(len(told) - _ENOUGH + 1):
+        where = slice(i, i + _ENOUGH)
+        if np.all(told[where]) and len(np.unique(np.sign(part[where]))) == 1:
+            powers = [np.polyfit(np.log(scan.radii[where]), np.log(np.abs(x[where])), 1)[0] for x in (part, rest)]
+            return int(np.sign(part[i])) if powers[0] < powers[1] - _LOWER else 0
+    return 0
