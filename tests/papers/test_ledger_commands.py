@@ -186,5 +186,11 @@ def test_a_run_is_compared_with_the_ledger(toy, run_command, tmp_path):
     stored["claims"][0]["results"]["quick"]["checks"][0]["measured"] = 1.64
     path.write_text(json.dumps(stored))
     changed = run_command("reproduce", "toy/basel", *common)
-    assert changed.exit_code == 1
-    assert "was 1.64, is 1.634" in changed.output
+    assert changed.exit_code == 0
+    assert "~ moved: limit: was 1.64, is 1.634" in changed.output
+    assert "toy: 1 of 1 claims agree with the ledger (quick, " in changed.output
+    stored["claims"][0]["results"]["quick"]["settings"] = {"terms": 99}
+    path.write_text(json.dumps(stored))
+    other = run_command("reproduce", "toy/basel", *common)
+    assert other.exit_code == 1
+    assert "toy/basel: does not agree with the ledger" in other.output

@@ -39,7 +39,8 @@ def reproduce(
     scheduler_file: shared.SchedulerFile = None,
     cost: Annotated[bool, typer.Option("--cost", help="Only print how long it would take.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Compare every check with the ledger; exit with code 1 if one differs.")
+        bool,
+        typer.Option("--compare", help="Compare with the ledger; exit with code 1 if a check or a status differs."),
     ] = False,
 ) -> None:
     """Measure the claims of a paper, compare the numbers with the paper's, and write figures and a page.
@@ -148,25 +149,31 @@ def _print_costs(
 
 
 def _compare(runs: "list[Reproduction]", results: Path | None) -> bool:
-    """Print the checks that differ from the ledger. Returns whether all agree."""
-    from understudy.papers.agreement import disagreements
-    from understudy.papers.ledger import entries
+    """Print how each claim compares with the ledger, and a summary per paper. Returns whether all agree."""
+    from understudy.papers.agreement import compare
+    from understudy.papers.ledger import Entry, entries
+    from understudy.papers.registry import claims_of
+    from understudy.papers.values import duration
 
-    agree = True
+    summaries, agree = [], True
     for run in runs:
-        recorded = {entry.id: entry.results.get(run.scale) for entry in entries(run.paper, results)}
-        for name, result in run.results.items():
-            known = recorded.get(name)
-            if known is None:
-                typer.echo(f"{run.paper}/{name}: the ledger has no result at {run.scale} scale to compare with")
-                continue
-            if result.status == "not yet":
-                continue
-            lines = disagreements(known, result)
-            agree = agree and not lines
-            typer.echo(f"{run.paper}/{name}: {'agrees with the ledger' if not lines else 'is not as in the ledger'}")
-            for line in lines:
-                typer.echo(f"  {line}")
+        recorded = {claim.id: Entry.of(claim) for claim in claims_of(run.paper)}
+        recorded |= {entry.id: entry for entry in entries(run.paper, results)}
+        found = {name: compare(recorded[name], result) for name, result in run.results.items()}
+        for name, compared in found.items():
+            typer.echo(f"{run.paper}/{name}: {'agrees' if compared.agrees else 'does not agree'} with the ledger")
+            for sign, lines in (("≠", compared.differs), ("…", compared.open), ("~ moved:", compared.moved)):
+                for line in lines:
+                    typer.echo(f"  {sign} {line}")
+        same = sum(compared.agrees for compared in found.values())
+        left, moved = (sum(map(len, lines)) for lines in zip(*((c.open, c.moved) for c in found.values()), strict=True))
+        summaries.append(
+            f"{run.paper}: {same} of {len(found)} claims agree with the ledger ({run.scale}, {duration(run.seconds)}); "
+            f"left to full scale: {left}; numbers that moved: {moved}"
+        )
+        agree = agree and same == len(found)
+    for line in summaries:
+        typer.echo(line)
     return agree
 
 

@@ -63,6 +63,7 @@ class Judgement:
     - `scale`: what else is to say of the scale; without it and `of`, the settings of the result.
     - `checks`: how the names of the checks begin that are its evidence; without it, those that no other part names.
     - `paper_value`: what the paper prints of this part; without it, the claim's value.
+    - `needs_full`: why a quick run cannot decide this part, if it cannot: it is then "not yet" in a quick run.
     """
 
     finding: str
@@ -71,6 +72,7 @@ class Judgement:
     checks: tuple[str, ...] = ()
     paper_value: Json = None
     of: Mapping[str, float] = field(default_factory=dict)
+    needs_full: str = ""
 
     def __post_init__(self) -> None:
         if self.status not in VERDICTS or not self.finding.strip():
@@ -119,9 +121,10 @@ def findings(entry: Entry, result: Result | None) -> tuple[Finding, ...]:
     named = {check.name for part in parts for check in _named(every, part.checks)}
     rest = tuple(check for check in result.checks if check.name not in named)
     shown = ((part, _named(every, part.checks) if part.checks else rest) for part in parts)
-    # A quick run may lack the checks of a part, which then has no finding.
     found = [
-        _finding(entry, part, result, evidence) for part, evidence in shown if evidence or part.status == "not yet"
+        _finding(entry, part, result, evidence)
+        for part, evidence in shown
+        if evidence or part.status == "not yet" or _left_open(part, result)
     ]
     found.sort(key=lambda finding: finding.status not in STANDS)  # what stands comes first
     return tuple(found) or (_finding(entry, Judgement(entry.statement, "not yet"), result, every),)
@@ -184,6 +187,8 @@ def _named(checks: Sequence[Check], beginnings: tuple[str, ...]) -> tuple[Check,
 
 def _finding(entry: Entry, part: Judgement, result: Result | None, evidence: tuple[Check, ...]) -> Finding:
     status = borne_out(part.status, evidence) if evidence else part.status
+    if result is not None and _left_open(part, result):
+        status = "not yet"
     if status == "reproduced" and result is not None and not _at_scale(part, result):
         status = "reproduced in part"
     paper_value = (
@@ -195,6 +200,11 @@ def _finding(entry: Entry, part: Judgement, result: Result | None, evidence: tup
     return Finding(entry.paper, entry.id, part.finding, status, _scale(part, result), paper_value, measured, evidence)
 
 
+def _left_open(part: Judgement, result: Result) -> bool:
+    """Whether the part needs full scale, and this is a quick run."""
+    return bool(part.needs_full) and result.scale == "quick"
+
+
 def _at_scale(part: Judgement, result: Result) -> bool:
     full = result.scale == "full"
     return full and all(ours >= paper for _, ours, paper in shares(part.of, result.settings))
@@ -204,6 +214,8 @@ def _scale(part: Judgement, result: Result | None) -> str:
     """The share of the paper's scale in words; of a quick run that it is one."""
     if result is None:
         return part.scale
+    if _left_open(part, result):
+        return f"needs full scale: {part.needs_full}"
     told = [f"{ours:,g} of {paper:,g} {name}" for name, ours, paper in shares(part.of, result.settings)]
     if result.scale == "quick" and (told or part.scale):
         return ", ".join(["quick settings", *told])

@@ -39,9 +39,13 @@ class Result:
     error: str = ""
     code: str = ""
     """Names the code that made it (see `provenance`); empty for results that were recorded without it."""
+    processor_seconds: float = 0.0
+    """Processor time of the process that measured it, which a busy machine does not change; 0 if not recorded."""
 
     @classmethod
-    def of(cls, claim: Claim, scale: Scale, measurement: Measurement, seconds: float) -> "Result":
+    def of(
+        cls, claim: Claim, scale: Scale, measurement: Measurement, seconds: float, processor_seconds: float = 0.0
+    ) -> "Result":
         """The result of a measurement made just now."""
         return cls(
             paper=claim.paper,
@@ -58,6 +62,7 @@ class Result:
             settings=jsonable(claim.settings(scale)),
             seconds=round(seconds, 3),
             code=code_key(claim.measure),
+            processor_seconds=round(processor_seconds, 3),
         )
 
     @classmethod
@@ -91,8 +96,9 @@ class Result:
     def from_json(cls, stored: Any, source: str) -> "Result":
         """The result that was stored; refuses a verdict that its own checks do not give."""
         try:
-            fields = {name: stored[name] for name in cls.__dataclass_fields__ if name != "code"}
-            fields["code"] = stored.get("code", "")
+            later = {"code": "", "processor_seconds": 0.0}  # older files do not have these
+            fields = {name: stored[name] for name in cls.__dataclass_fields__ if name not in later}
+            fields |= {name: stored.get(name, default) for name, default in later.items()}
             for name in ("checks", "printed"):
                 fields[name] = tuple(Check(**check) for check in stored[name])
         except (KeyError, TypeError) as error:

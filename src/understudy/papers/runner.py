@@ -111,6 +111,7 @@ def reproduce(
     - `settings`: other values of some settings, such as `{"seeds": 32}`, for the claims that have them.
     - `place`: a cluster for the parts of long computations (`understudy.experiments.collecting.Place`).
     """
+    from understudy.compilation import keep_compiled_programs
     from understudy.papers.report import write_page
 
     chosen = find_claims(paper, claim)
@@ -121,6 +122,7 @@ def reproduce(
     workspace = Workspace(Path(DEFAULT_OUT if out is None else out), paper)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     run = Reproduction(paper, scale, workspace.page)
+    keep_compiled_programs()
     if force:
         shutil.rmtree(workspace.cells, ignore_errors=True)
     kept = {} if force else {c.id: stored for c in chosen if (stored := _finished(workspace, c, scale)) is not None}
@@ -234,12 +236,13 @@ class _Clock:
 
 def _measure(claim: Claim, scale: Scale, progress: Progress) -> tuple[Result, dict[str, object]]:
     """Run the claim. An error becomes a failed result; missing data become a result "not yet"."""
-    since = time.perf_counter()
+    since, processor = time.perf_counter(), time.process_time()
     try:
         measurement = claim.measure(copy.deepcopy(dict(claim.settings(scale))), progress)
         if not isinstance(measurement, Measurement):
             raise TypeError(f"measure must return a Measurement; received {type(measurement).__name__}")
-        return Result.of(claim, scale, measurement, time.perf_counter() - since), dict(measurement.data)
+        taken = time.perf_counter() - since, time.process_time() - processor
+        return Result.of(claim, scale, measurement, *taken), dict(measurement.data)
     except ConnectionError:  # no cluster at that address: an error of the user, not of the claim
         raise
     except MissingDataError as error:
@@ -285,7 +288,9 @@ def expected_seconds(claims: Sequence[Claim], scale: Scale, results: Path | None
         if before is not None and isinstance(before.settings, dict):
             # A result that was recorded with settings of another form says nothing about the cost of these.
             with suppress(KeyError, TypeError, ZeroDivisionError):
-                found[claim.id] = before.seconds * claim.relative_cost(claim.settings(scale), before.settings)
+                # Quick runs use little more than one process, and its processor time is that of an idle machine.
+                idle = before.processor_seconds if scale == "quick" else 0.0
+                found[claim.id] = (idle or before.seconds) * claim.relative_cost(claim.settings(scale), before.settings)
     return found
 
 
