@@ -8,6 +8,7 @@ from understudy.papers.few_neurons import (
     inertia,
     multi_output,
     one_neuron,
+    potentials,
     sampled,
     sampled_destinations,
     scenarios,
@@ -34,4 +35,5 @@ CLAIMS = (
     slips.RELU_POINTS,
     slips.SOFTPLUS_PROOF,
     unequal.CLAIM,
+    potentials.CLAIM,
 )

@@ -1,9 +1,12 @@
 """Claim `sampled-fits`: Figure 2 as the paper made it, by flows on 10⁵ samples from ten seeds."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from understudy.papers.cells import compute
 from understudy.papers.check import at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
@@ -16,21 +19,27 @@ def _outputs(name: str, inputs: np.ndarray) -> np.ndarray:
     return np.asarray(activations.get(name)(inputs)).sum(axis=1)
 
 
-def _ends(name: str, k: int, samples: int, seeds: int) -> tuple[np.ndarray, list[str]]:
-    """Correlations with the teachers, norm and outgoing weight of each seed's end, signs taken out; verdicts."""
-    import understudy as us
+def ends_cell(cell: Mapping[str, Any]) -> xr.Dataset:
+    """Fit a range of seeds on one data set: correlations with the teachers, norm and outgoing weight of each end.
 
+    Signs are taken out, because tanh does not determine them.
+    """
+    import understudy as us
+    from understudy.compilation import keep_compiled_programs
+
+    keep_compiled_programs()
+    name, k, samples = cell["activation"], cell["teachers"], cell["samples"]
     x = np.random.default_rng([k, 10]).normal(size=(samples, k))
     y = _outputs(name, x)
     task = us.Empirical(us.TwoLayer(np.zeros((1, k)), np.zeros(1)), x, y, activation=name)
     rows, kinds = [], list[str]()
-    for run in us.fit(task, seeds):
+    for run in us.fit(task, list(range(*cell["seeds"])), jobs=1):
         w, a = np.asarray(run.parameters.incoming)[0], float(np.asarray(run.parameters.outgoing).reshape(-1)[0])
         sign = np.sign(a) if name == "tanh" else 1.0
         norm = float(np.linalg.norm(w))
         rows.append([*(sign * w / norm), norm, sign * a])
         kinds.append(run.certificate.kind)
-    return np.array(rows), kinds
+    return xr.Dataset({"end": (("seed", "number"), np.array(rows)), "kind": ("seed", kinds)})
 
 
 def _errors(name: str, k: int, samples: int) -> tuple[np.ndarray, float]:
@@ -62,13 +71,16 @@ def _errors(name: str, k: int, samples: int) -> tuple[np.ndarray, float]:
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     cases = [(name, k) for name in settings["activations"] for k in settings["teachers"]]
+    shared = {"kind": "sampled-fits", "samples": settings["samples"], "seeds": [0, settings["seeds"]]}
+    cells = [{**shared, "activation": name, "teachers": k} for name, k in cases]
+    found = compute(ends_cell, cells, progress, keep=settings["keep"])
     spreads, unequal, distances, shown = [], [], [], {}
     kinds: dict[str, int] = {"minimum": 0}
     norms: list[float] = []
     outgoing: dict[str, list[float]] = {name: [] for name in settings["activations"]}
-    for name, k in progress.over(cases):
-        rows, verdicts = _ends(name, k, settings["samples"], settings["seeds"])
-        for verdict in verdicts:
+    for (name, k), part in zip(cases, found, strict=True):
+        rows = part["end"].values
+        for verdict in part["kind"].values.astype(str):
             kinds[verdict] = kinds.get(verdict, 0) + 1
         spreads.append(np.ptp(rows, axis=0).max())
         unequal.append(np.abs(rows[0, :k] * np.sqrt(k) - 1).max())
@@ -110,12 +122,13 @@ CLAIM = Claim(
     ),
     tolerance="5 standard errors; correlations within 20/√N; sigmoid's a/k within 1 %",
     tolerance_reason="One data set per k: its solution differs from the population's by its sampling error.",
-    quick={"activations": ["sigmoid"], "teachers": [2], "samples": 10_000, "seeds": 2},
+    quick={"activations": ["sigmoid"], "teachers": [2], "samples": 10_000, "seeds": 2, "keep": False},
     full={
         "activations": ["softplus", "sigmoid", "tanh"],
         "teachers": list(range(2, 11)),
         "samples": 100_000,
         "seeds": 10,
+        "keep": True,
     },
     measure=_measure,
 )
