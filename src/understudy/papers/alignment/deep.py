@@ -226,7 +226,7 @@ ALIGN_DEEP = Claim(
     quick={
         "teacher": [4, 4], "over": 3.0, "dim": 8, "outputs": 6, "samples": 2000, "evaluation": 1000, "steps": 200,
         "batch": 16, "optimizer": "adam", "rate": 3e-3, "init": 0.0,
-        "standardise": True, "record": [0, 15], "seeds": 4, "below": 1e-9, "enough": 1e-6, "least": 1,
+        "standardise": True, "record": [0, 15], "seeds": 2, "below": 1e-9, "enough": 1e-6, "least": 1,
         "iterations": 1500, "polarity": 0.0,
     },
     full={
@@ -258,7 +258,7 @@ NOISY = Claim(
     ),
     quick={
         "teacher": [5], "over": 3.0, "dim": 10, "outputs": 8, "samples": 2000, "evaluation": 500, "steps": 300,
-        "polarity": 0.5, "record": [0, 5], "seeds": 4, "stages": 8,
+        "polarity": 0.5, "record": [0, 5], "seeds": 2, "stages": 8,
         "iterations": 40, "rounding": 1e-6, "exponent": 0.6,
     },
     full={

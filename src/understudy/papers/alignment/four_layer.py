@@ -116,7 +116,7 @@ CLAIM = Claim(
     quick={
         "teacher": [8, 10, 12, 14], "over": 5.0, "dim": 20, "outputs": 10, "samples": 5000, "evaluation": 1000,
         "steps": 300, "batch": 16, "rate": 0.03, "init": 0.0, "standardise": True,
-        "record": [0, 1, 2, 4, 8, 15], "seeds": 3, "polarity": 0.0, "sampled": 200, "reached": 0.9, "keep": False,
+        "record": [0, 1, 2, 4, 8], "seeds": 2, "polarity": 0.0, "sampled": 200, "reached": 0.9, "keep": False,
     },
     full={
         "teacher": [50, 75, 100, 125], "over": 10.0, "dim": 100, "outputs": 50, "samples": 50_000, "evaluation": 2000,

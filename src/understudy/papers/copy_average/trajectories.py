@@ -37,13 +37,14 @@ def _phases(u: np.ndarray) -> dict[str, Any]:
     alignment = np.abs(u.sum(axis=2)) / np.sqrt(k)
     average = int(np.argmin(np.abs(u[-1]).max(axis=1)))
     copied = [int(np.argmax(np.abs(u[-1, i]))) for i in range(n) if i != average]
-    against = np.sign(u[-1, average].sum()) * u[:, average][:, copied]
+    first = int(alignment.mean(axis=1).argmax())
+    # Phase 2 is looked for from phase 1 on: at its random start a student can be against any teacher.
+    against = np.sign(u[-1, average].sum()) * u[first:, average][:, copied]
     rest = [j for j in range(k) if j not in copied]
     return {
         "least": float(alignment.min(axis=1).max()),
         "mean": float(alignment.mean(axis=1).max()),
-        "first": int(alignment.mean(axis=1).argmax()),
-        "second": int(against.min(axis=1).argmin()),
+        "later": int(against.min(axis=1).argmin()),
         "opposed": float(against.min()),
         "final": float(np.abs(u[-1, average, copied]).max()),
         "spread": float(np.ptp(u[-1, average, rest])),
@@ -67,7 +68,7 @@ def _averaging(name: str, n: int, k: int, followed: list[tuple[Any, ...]], measu
         equal(f"{name}: ends as", [f"{n - 1}-copy-1-average"], labels),
         close(f"{name}: loss", one_neuron("erf", k - n + 1).loss, [run.loss for run, *_ in followed], 1e-11),
         at_most(f"{name}: phase 2, the average turns against copied teachers", told["opposed"], bound=-0.01),
-        at_least(f"{name}: phase 2 comes after phase 1 (snapshots between)", told["second"] - told["first"], bound=1),
+        at_least(f"{name}: phase 2 comes after phase 1 (snapshots between)", told["later"], bound=1),
         at_most(
             f"{name}: phase 3, that correlation vanishes, the others are equal",
             [told["final"], told["spread"]],
@@ -114,7 +115,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "loss": run.loss,
         "outgoing weight": float(np.abs(outgoing[-1]).mean()),
     }
-    return Measurement(checks, measured, data=data)
+    notes = (
+        "Changed after a result: phase 2 was first looked for at all times, and was found at the random start of both "
+        "quick seeds; it is looked for from phase 1 on."
+    )
+    return Measurement(checks, measured, data=data, notes=notes)
 
 
 def _figure(measurement: Measurement, figure: "Figure") -> None:
