@@ -35,9 +35,13 @@ OPTIONS = options_of(
     "times", "proof", "cluster", "scheduler_file", "bias", "mean", "covariance", "student_activation", "layers", "cost",
     "penalty", "outputs", "jobs", workers="--jobs", width="--student",
 )  # fmt: skip
+CONTINUED = ("tolerance", "max_time", "times", "proof")
+"""What `--continue` may change."""
+FUNCTIONS = ("activation", "student_activation")
 
 
 def fit(
+    context: typer.Context,
     activation: shared.AnyActivation = "erf",
     teacher: Annotated[
         str | None,
@@ -119,7 +123,7 @@ def fit(
     try:
         place = read_place(cluster, scheduler_file)
         if continue_ is not None:
-            description, starts, numbers = _continued(continue_, numbers, chosen, place)
+            description, starts, numbers = _continued(continue_, numbers, chosen, place, context)
         else:
             description = describe(chosen)
         from understudy.experiments.estimates import check_fit
@@ -139,17 +143,37 @@ def fit(
 
 
 def _continued(
-    place: Path, seeds: list[int], chosen: dict[str, Any], where: Place | None
+    place: Path, seeds: list[int], chosen: dict[str, Any], where: Place | None, context: typer.Context
 ) -> tuple[FlowFit, dict[int, Any], list[int]]:
-    """The fit that continues a stored one, its starts by seed, and the seeds that were asked for and are stored."""
+    """The fit that continues a stored one, its starts by seed, and the seeds to continue: all, unless they are given.
+
+    Everything else is as in the stored fit, so options that describe a task are refused.
+    """
     from understudy.experiments.continuing import continue_fit
+    from understudy.experiments.flow_fit import name_of_activation
 
     if where is not None:
         raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
+    for name, value in chosen.items():
+        if name not in (*CONTINUED, *FUNCTIONS) and value is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(f"--continue takes the task and its starts from the stored fit. Leave {option} out.")
     # Import `module:function` before reading the stored fit, which refers to it by name.
-    read_activation(chosen["activation"])
-    changes = {name: chosen[name] for name in ("tolerance", "max_time", "times") if chosen[name] is not None}
-    return continue_fit(place, seeds, **changes)
+    typed = {name: read_activation(chosen[name]) for name in FUNCTIONS if _was_typed(context, name)}
+    changes = {name: chosen[name] for name in CONTINUED if chosen[name] is not None}
+    description, ends, numbers = continue_fit(place, seeds if _was_typed(context, "seeds") else None, **changes)
+    for name, activation in typed.items():
+        stored = getattr(description, name, None) or description.activation
+        if name_of_activation(activation) != name_of_activation(stored):
+            option = "--" + name.replace("_", "-")
+            raise ValueError(f"The stored fit has {stored}; received {option} {activation}. Leave {option} out.")
+    return description, ends, numbers
+
+
+def _was_typed(context: typer.Context, option: str) -> bool:
+    """Whether an option is on the command line, and not at its default."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _collect(

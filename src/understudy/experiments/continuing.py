@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from understudy.results.opening import FIT
 def continue_fit(
     place: Path, seeds: Sequence[int] | None = None, **changes: Any
 ) -> tuple[FlowFit, dict[int, Any], list[int]]:
-    """The fit that begins where a stored one ended, the ends by seed, and which of `seeds` are stored.
+    """The fit that begins where a stored one ended, the ends by seed, and the seeds to continue.
 
     **Arguments**
 
@@ -27,9 +28,12 @@ def continue_fit(
     before, runs = open_fit(_file_in(place))
     task = before.task()
     ends = {run.seed: task.flatten(run.parameters) for run in runs}
-    chosen = [seed for seed in (ends if seeds is None else seeds) if seed in ends]
-    if not chosen:
-        raise ValueError(f"{place} has the seeds {', '.join(map(str, ends))}; received none of them.")
+    chosen = list(ends if seeds is None else seeds)
+    if missing := [seed for seed in chosen if seed not in ends]:
+        raise ValueError(
+            f"{place} has the seeds {_short(ends)}; received {_short(missing)}, which it has not. Leave the seeds out to "
+            "continue all."
+        )
     return replace(before, begin=key_of(before), **changes), ends, chosen  # type: ignore[type-var]
 
 
@@ -41,3 +45,9 @@ def _file_in(place: Path) -> Path:
         names = ", ".join(file.name for file in files[:5]) or "none"
         raise ValueError(f"{place} holds {len(files)} fits ({names}); name the file of one of them.")
     return files[0]
+
+
+def _short(seeds: Iterable[int]) -> str:
+    """The first few of many seeds."""
+    first = [str(seed) for seed in islice(seeds, 11)]
+    return ", ".join(first[:10]) + (", …" if len(first) > 10 else "")
