@@ -3,6 +3,7 @@
 import io
 import zipfile
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -80,3 +81,22 @@ def test_a_header_that_promises_more_than_fits_into_memory_is_explained(tmp_path
         parse_teacher("teacher.npz", teacher.read_bytes())
     with pytest.raises(ValueError, match=r"A point is .json or .npz with incoming"):
         read_point(teacher)
+
+
+def test_the_network_of_a_fit_has_its_biases_and_the_student_s_activation(tmp_path):
+    rows = xr.Dataset(
+        {
+            "incoming": (("seed", "student", "dim"), np.ones((1, 2, 3))),
+            "outgoing": (("seed", "student"), [[1.0, 2.0]]),
+            "bias": (("seed", "student"), [[0.5, -0.5]]),
+            "offset": ("seed", [0.25]),
+            "loss": ("seed", [0.1]),
+        },
+        coords={"seed": [0]},
+    )
+    told = {"kind": "fit", "activation": "erf", "student_activation": "relu"}
+    stored = read_network(Store(tmp_path).save(told, rows))
+    assert stored.activation == "relu"
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    expected = np.maximum(x.sum(axis=1)[:, None] + [0.5, -0.5], 0) @ [1.0, 2.0] + 0.25
+    np.testing.assert_allclose(np.asarray(stored.network(jnp.asarray(x), "relu"))[:, 0], expected, rtol=1e-14)

@@ -180,6 +180,16 @@ def _from_fit(file: Path, seed: int | None) -> StoredNetwork:
         raise BadNetworkError(f"{file.name} has no seed {chosen}; it has {', '.join(map(str, seeds))}.")
     row = rows.sel(seed=chosen)
     configuration = json.loads(rows.attrs["configuration"])
-    network = TwoLayer(row["incoming"].values, row["outgoing"].values)
     told = {**configuration, "seed": chosen}
-    return StoredNetwork(network, told.get("activation"), None, None, f"{file.name}, seed {chosen}", told)
+    activation = told.get("student_activation", told.get("activation"))
+    return StoredNetwork(_of_row(row), activation, None, None, f"{file.name}, seed {chosen}", told)
+
+
+def _of_row(row: Any) -> TwoLayer | Deep:
+    """The network of one seed; one with biases is `Deep`, as from an archive."""
+    incoming, outgoing = row["incoming"].values, row["outgoing"].values
+    if "bias" not in row:
+        return TwoLayer(incoming, outgoing)
+    last = outgoing[None] if outgoing.ndim == 1 else outgoing.T
+    biases = row["bias"].values, np.atleast_1d(row["offset"].values)
+    return Deep((jnp.asarray(incoming), jnp.asarray(last)), tuple(jnp.asarray(b) for b in biases))
