@@ -215,3 +215,18 @@ def test_a_two_layer_network_with_biases_on_data():
     tangents = np.asarray(task.symmetry_tangents(vector))
     assert tangents.shape == (3, task.size)
     assert np.abs(tangents @ np.asarray(task.gradient(vector))).max() <= 1e-13
+
+
+def test_variances_are_a_diagonal_covariance():
+    f = us.Teacher([[1.0, 0.5, 0.0]], [1.0], "erf", [0.3])
+    p = us.TwoLayer([[0.2, -1.0, 0.4]], [0.7], [0.1])
+    variances = [1.0, 2.0, 0.5]
+    one, two = (us.Population(f, 1, bias="trained", covariance=c) for c in (variances, np.diag(variances)))
+    assert float(one.loss(p)) == float(two.loss(p))
+    with pytest.raises(ValueError, match="least eigenvalue is -1"):
+        us.Population(f, 1, covariance=[1.0, 1.0, -1.0])
+    with pytest.raises(ValueError, match="3 × 3 matrix or 3 variances"):
+        us.Population(f, 1, covariance=[1.0, 1.0])
+    wide = us.Teacher(np.ones((1, 10**6)), [1.0], "erf")
+    with pytest.raises(ValueError, match=r"at most 4,096 inputs.*received 1,000,000"):
+        us.Population(wide, 1, covariance=np.ones(10**6))

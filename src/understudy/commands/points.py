@@ -10,6 +10,8 @@ from understudy.commands.describing import read_activation, read_data_options
 from understudy.commands.sources import read_inputs, read_result, read_teacher
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from understudy.networks import Deep, Teacher, TwoLayer
     from understudy.tasks.task import Task
 
@@ -43,10 +45,9 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
 
 def read_point(file: Path) -> TwoLayer | Deep:
     """A network from .json or .npz: incoming, outgoing, bias and offset; or the W1, b1, W2, … of an archive."""
-    from zipfile import BadZipFile
-
     import numpy as np
 
+    from understudy.data.checked import UNREADABLE
     from understudy.network_files import read_network
     from understudy.networks import TwoLayer
     from understudy.networks.teacher_files import read_bytes
@@ -58,17 +59,16 @@ def read_point(file: Path) -> TwoLayer | Deep:
                 named = {name: arrays[name] for name in arrays.files}
         else:
             named = json.loads(content)
-        if "W1" in named:
-            return read_network(file).network
-        parts = {
-            name: np.asarray(named[name], float) for name in ("incoming", "outgoing", "bias", "offset") if name in named
-        }
-        incoming = parts.pop("incoming")
-    except (KeyError, TypeError, AttributeError, MemoryError, BadZipFile, json.JSONDecodeError, UnicodeDecodeError):
+        archive = "W1" in named
+        parts = {name: _real(named[name]) for name in ("incoming", "outgoing", "bias", "offset") if name in named}
+        incoming = None if archive else parts.pop("incoming")
+    except (*UNREADABLE, TypeError, AttributeError):
         raise ValueError(
             "A point is .json or .npz with incoming (n rows of d numbers), outgoing (n numbers) and, if it has them, "
             f"bias (n numbers) and offset, or the archive of a network (W1, b1, W2, …); {file} is not."
         ) from None
+    if incoming is None:
+        return read_network(file).network
     if incoming.ndim != 2 or not len(incoming):
         raise ValueError(f"The incoming weights in {file} form a matrix (n, d); received shape {incoming.shape}.")
     outgoing = parts.setdefault("outgoing", np.ones(len(incoming)))
@@ -83,6 +83,16 @@ def read_point(file: Path) -> TwoLayer | Deep:
                 f"{name} in {file} must be finite numbers of shape {expected[name]}; received shape {array.shape}."
             )
     return TwoLayer(incoming, **parts)
+
+
+def _real(values: Any) -> np.ndarray:
+    """An array of real numbers; an imaginary part is not left out silently."""
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError
+    return array.astype(float)
 
 
 def _of_teacher(file: Path, point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> tuple[Task, Any]:

@@ -23,7 +23,9 @@ Sphere = Annotated[
     bool, typer.Option("--sphere", help="Unit-norm students and teachers, uniform starts; hermite:ρ only.")
 ]
 Mean = Annotated[str | None, typer.Option(help="Mean of the inputs: 0,0.5,… or a file.")]
-InputCovariance = Annotated[Path | None, typer.Option(help="File with the covariance of the inputs.")]
+InputCovariance = Annotated[
+    Path | None, typer.Option(help="File with the covariance of the inputs, or their variances.")
+]
 Data = Annotated[Path | None, typer.Option(help="Data instead of a teacher: .npz with inputs and targets, or .csv.")]
 Target = Annotated[
     str | None, typer.Option(help="With --data: target columns, or the array of targets.", show_default="last")

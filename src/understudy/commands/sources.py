@@ -91,10 +91,14 @@ def read_teacher_arrays(path: Path, activation: str, outputs: int | None = None)
 
 
 def read_inputs(mean: str | None, covariance: Path | None) -> dict[str, Any]:
-    """Mean and covariance of the inputs: the mean as a list such as 0,0.5 or a file, the covariance as a file."""
+    """Mean and covariance of the inputs: the mean as a list such as 0,0.5 or a file, the covariance as a file.
+
+    A file with one row of numbers, or one column, holds the variances of independent inputs.
+    """
     import numpy as np
 
     from understudy.networks.teacher_files import parse_array, read_bytes
+    from understudy.tasks.population_arguments import diagonal
 
     found: dict[str, Any] = {}
     if mean is not None:
@@ -103,7 +107,8 @@ def read_inputs(mean: str | None, covariance: Path | None) -> dict[str, Any]:
         except ValueError:
             found["mean"] = parse_array(mean, read_bytes(mean, "the mean"), 1)
     if covariance is not None:
-        found["covariance"] = parse_array(str(covariance), read_bytes(covariance, "the covariance"), 2)
+        sigma = parse_array(str(covariance), read_bytes(covariance, "the covariance"), 1, 2)
+        found["covariance"] = diagonal(sigma) if sigma.ndim == 1 else sigma
     return found
 
 

@@ -178,9 +178,12 @@ class Fit(FlowFit):
         return f"{self.student:,} students, {self.teacher:,} teachers, {self.dim:,} dimensions"
 
     def advice(self, seeds: int) -> dict[str, float]:
-        """k d numbers for the teachers, 2 S n d for starts and ends, 2 P² for a Hessian in the span and its factors."""
+        """k d numbers for the teachers, 2 S n d for starts and ends, 2 P² for a Hessian and its factors.
+
+        P is that in the span, unless there is a covariance.
+        """
         dim = float(self.dim or 0)
-        size = self.student * (min(dim, self.student + self.teacher) + 1)
+        size = self.student * ((dim if "covariance" in self.arrays else min(dim, self.student + self.teacher)) + 1)
         return {
             "Use fewer teachers or students.": 2 * size**2,
             "Use a smaller dim: beyond students + teachers it changes nothing but the start.": self.teacher * dim,

@@ -6,11 +6,12 @@ a two-layer network (`W1`, `W2`, `b1`, `b2`) is read too. A table or a single ar
 
 import io
 import json
-import zipfile
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+
+from understudy.data.checked import UNREADABLE
 
 ENDINGS = (".npz", ".npy", ".csv", ".json")
 _NAMES = ("incoming", "outgoing", "bias", "offset", "activation")
@@ -39,13 +40,16 @@ def parse_teacher(name: str, content: bytes, outputs: int | None = None) -> dict
     return {**teacher, **({"activation": str(found["activation"])} if "activation" in found else {})}
 
 
-def parse_array(name: str, content: bytes, ndim: int) -> np.ndarray:
-    """Read the only array of a file from its name and content. It must have `ndim` axes."""
+def parse_array(name: str, content: bytes, *ndims: int) -> np.ndarray:
+    """Read the only array of a file from its name and content. It must have one of these numbers of axes."""
     found = _parse(name, content, single=True)
+    if "incoming" not in found:
+        raise ValueError(f"{PurePath(name).name} must hold one array of numbers and nothing else.")
     array = _numbers(name, "the array", found["incoming"])
-    array = array.ravel() if ndim == 1 and 1 in array.shape else array
-    if array.ndim != ndim:
-        raise ValueError(f"{PurePath(name).name} must hold an array with {ndim} axes; received shape {array.shape}.")
+    array = array.ravel() if 1 in ndims and 1 in array.shape else array
+    if array.ndim not in ndims:
+        axes = " or ".join(map(str, ndims))
+        raise ValueError(f"{PurePath(name).name} must hold an array with {axes} axes; received shape {array.shape}.")
     return array
 
 
@@ -58,7 +62,7 @@ def read_bytes(path: str | Path, what: str = "") -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         words = f"{what} in {path}" if what else str(path)
-        raise ValueError(f"Cannot read {words}: {error.strerror or error}.") from None
+        raise ValueError(f"Cannot read {words}: {str(error.strerror or error).rstrip('.')}.") from None
 
 
 def _parse(name: str, content: bytes, single: bool = False) -> dict[str, Any]:
@@ -72,18 +76,18 @@ def _parse(name: str, content: bytes, single: bool = False) -> dict[str, Any]:
         if ending == ".csv":
             return _alone(np.loadtxt(io.StringIO(content.decode()), delimiter=",", ndmin=2))
         arrays = np.load(io.BytesIO(content), allow_pickle=False)
-        if ending == ".npy":
+        if ending == ".npy" or not isinstance(arrays, np.lib.npyio.NpzFile):
             return _alone(arrays)
         if single:
             return _alone(arrays[arrays.files[0]]) if len(arrays.files) == 1 else {}
         return _of_archive({key: arrays[key] for key in arrays.files})
-    except (ValueError, OSError, KeyError, EOFError, RecursionError, zipfile.BadZipFile, UnicodeDecodeError) as error:
-        reason = "it is damaged, or not of this kind" if "pickle" in str(error) else str(error)
-        raise ValueError(f"{PurePath(name).name} cannot be read: {reason[:150]}.") from None
     except MemoryError:
         raise ValueError(
             f"{PurePath(name).name} cannot be read: it says that it has more numbers than fit into memory."
         ) from None
+    except UNREADABLE as error:
+        reason = "it is damaged, or not of this kind" if "pickle" in str(error) else str(error)
+        raise ValueError(f"{PurePath(name).name} cannot be read: {reason[:150]}.") from None
 
 
 def _alone(array: Any) -> dict[str, Any]:

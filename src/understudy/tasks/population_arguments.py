@@ -66,11 +66,30 @@ def fixed_outgoing(outgoing: str | ArrayLike, width: int, outputs: tuple[int, ..
     return jnp.asarray(weights)
 
 
+MOST_DIMENSIONS = 4096
+"""The largest diagonal that is made into a matrix, of 134 MB."""
+
+
+def diagonal(variances: np.ndarray) -> np.ndarray:
+    """The covariance of independent inputs with these variances."""
+    if len(variances) > MOST_DIMENSIONS:
+        raise ValueError(
+            f"Variances are given for at most {MOST_DIMENSIONS:,} inputs, because gradient flow under a covariance does "
+            f"not stay in the span of teachers and students; received {len(variances):,}. Without a covariance any "
+            "dimension is possible: divide the inputs by their standard deviations."
+        )
+    return np.diag(variances)
+
+
 def square_root(covariance: ArrayLike, dim: int) -> Array:
-    """Σ^½ of a covariance Σ."""
+    """Σ^½ of a covariance Σ, or of the variances of independent inputs."""
     sigma = real_array(covariance, "The input covariance")
+    if sigma.shape == (dim,):
+        sigma = diagonal(sigma)
     if sigma.shape != (dim, dim):
-        raise ValueError(f"The input covariance must be a {dim} × {dim} matrix; received shape {sigma.shape}.")
+        raise ValueError(
+            f"The input covariance must be a {dim} × {dim} matrix or {dim} variances; received shape {sigma.shape}."
+        )
     if not np.all(np.isfinite(sigma)) or np.max(np.abs(sigma - sigma.T)) > 1e-12 * np.max(np.abs(sigma)):
         raise ValueError("The input covariance must be finite and symmetric.")
     values, vectors = np.linalg.eigh(sigma)
