@@ -29,7 +29,8 @@ from scripts.references.quantities import KINK, NEGLIGIBLE, Table
 
 PATH = Path(__file__).resolve().parents[2] / "tests" / "references" / "biased_interactions.json"
 ORDERS = [(a, b) for a in range(5) for b in range(5 - a)]
-NAMES = ["erf", "relu", "abs", "linear", "quadratic", "hermite:3", "hermite:4", "gelu", "softplus", "sigmoid", "tanh"]
+NAMES = ["erf", "relu", "abs", "linear", "quadratic", "hermite:3", "hermite:4"]
+NAMES += ["gelu", "silu", "softplus", "sigmoid", "tanh"]
 PAIRS = [*((name, name) for name in NAMES), ("erf", "relu"), ("gelu", "abs"), ("erf", "tanh"), ("relu", "abs")]
 PAIRS += [("sigmoid", "tanh"), ("relu", "softplus")]
 DIGITS, WORKING_DIGITS, TOLERANCE, REACH = 30, 40, mpf("1e-20"), mpf(13)
@@ -141,7 +142,7 @@ def at_kink(first: str, second: str, point: Point) -> Table:
 def logistic_family(name: str) -> Callable[[arb], list[arb]]:
     """The function x ↦ [s(x), s'(x), …, s''''(x)] of the logistic family, from one exponential, in Arb's numbers."""
     family, slope = split_name(name)
-    inner, outer = {"tanh": (2, 2), "sigmoid": (1, 1), "softplus": (1, 1)}[family]
+    inner, outer = {"tanh": (2, 2), "sigmoid": (1, 1), "softplus": (1, 1), "silu": (1, 1)}[family]
 
     def derive(x: arb) -> list[arb]:
         z = inner * x
@@ -153,6 +154,8 @@ def logistic_family(name: str) -> Callable[[arb], list[arb]]:
         rows = [d, bend, d * (1 - 6 * d), bend * (1 - 12 * d)]
         if family == "softplus":
             return [(arb(0) if negative else z) + small.log1p(), p, *rows[:3]]
+        if family == "silu":  # x p: by Leibniz' rule m p⁽ᵐ⁻¹⁾ + x p⁽ᵐ⁾
+            return [x * p, *(m * one + x * row for m, one, row in zip(range(1, 5), [p, *rows[:3]], rows, strict=True))]
         value = 2 * p - 1 if family == "tanh" else p
         return [value, *(outer * inner**order * row for order, row in enumerate(rows, start=1))]
 
