@@ -39,6 +39,15 @@ class Mirror(NamedTuple):
     constant: float = 0.0
 
 
+class Mixture(NamedTuple):
+    """σ(x) = constant + height·f(slope·x), f(x) = tanh(x/2), or x/(1 + e^-x) for a `gate`; see `gaussian.mixture`."""
+
+    gate: bool
+    slope: float = 1.0
+    height: float = 1.0
+    constant: float = 0.0
+
+
 HIGHEST_ORDER = 4
 """Derivatives are given up to this order: the Hessian of a population loss needs four."""
 
@@ -152,12 +161,13 @@ class Smooth(Activation):
     """Any smooth function, with `formula(x)` giving the value and four derivatives.
 
     `own` marks a user's function: quadrature checks whether it resolves this function. `reflection` is a `mirror` of a
-    function without parity.
+    function without parity, `mixture` what it has in common with the logistic function.
     """
 
     formula: Callable[[Array], Derivatives] = field(kw_only=True)
     own: bool = field(default=False, kw_only=True)
     reflection: Mirror | None = field(default=None, kw_only=True)
+    mixture: Mixture | None = field(default=None, kw_only=True)
 
     @property
     def mirror(self) -> Mirror | None:
@@ -282,12 +292,14 @@ def _softplus(beta: float) -> Activation:
 
 def _sigmoid(beta: float) -> Activation:
     formula = _Rescaled(_logistic_derivatives, beta, 1.0)
-    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=formula, reflection=Mirror(-1.0, constant=1.0))
+    mirror, mixture = Mirror(-1.0, constant=1.0), Mixture(False, beta, 0.5, 0.5)
+    return Smooth(_named("sigmoid", beta), steepness=beta / 2, formula=formula, reflection=mirror, mixture=mixture)
 
 
 def _tanh(beta: float) -> Activation:
     formula = _Rescaled(_tanh_derivatives, beta, 1.0)
-    return Smooth(_named("tanh", beta), parity="odd", steepness=beta, formula=formula)
+    mixture = Mixture(False, 2 * beta)
+    return Smooth(_named("tanh", beta), parity="odd", steepness=beta, formula=formula, mixture=mixture)
 
 
 def _hermite(degree: float) -> Activation:
@@ -314,7 +326,13 @@ _FIXED: dict[str, Activation] = {
     "linear": PiecewiseLinear("linear", slope=1.0),
     "quadratic": Polynomial("quadratic", "even", 2, growth=2, coefficients=(0.0, 0.0, 1.0), variance=0.0),
     "gelu": Gelu("gelu", growth=1, formula=_gelu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
-    "silu": Smooth("silu", growth=1, formula=_silu_derivatives, reflection=Mirror(1.0, slope=-1.0)),
+    "silu": Smooth(
+        "silu",
+        growth=1,
+        formula=_silu_derivatives,
+        reflection=Mirror(1.0, slope=-1.0),
+        mixture=Mixture(True),
+    ),
 }
 _PARAMETRIC: dict[str, tuple[Callable[[float], Activation], float | None]] = {
     "softplus": (_softplus, 1.0),

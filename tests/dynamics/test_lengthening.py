@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.dynamics.lengthening import limit_name, suspects
+from understudy.dynamics.flow import _numbers
+from understudy.dynamics.lengthening import find_lengthening, limit_name, suspects
 
 TEACHER = us.Teacher.orthonormal(2, dim=3, activation="gelu")
 
@@ -53,3 +54,30 @@ def test_a_long_neuron_with_a_minimum_is_no_suspect_for_long():
 @pytest.mark.parametrize(("name", "limit"), [("gelu", "ReLU"), ("softplus", "ReLU"), ("x*sigmoid(x)", "ReLU")])
 def test_names_of_limits(name, limit):
     assert limit_name(us.activations.get(name)) == limit
+
+
+@pytest.mark.parametrize(
+    ("incoming", "outgoing", "growing", "limit"),
+    [
+        (
+            [
+                [5.229, 6.017, 5.17, -0.606, 5.412],
+                [0.394, -0.843, 0.488, 9.919, 0.106],
+                [-0.877, -1.024, -0.866, 0.277, -0.911],
+            ],
+            [0.1427, 0.1168, -0.2416],
+            (0, 1),
+            0.23048,
+        ),
+        (np.outer([-0.388, 23.472, 2.522], np.ones(5)), [-0.3895, 0.3334, -2.7646], (1,), 0.2841),
+    ],
+)
+def test_runs_are_recognised_where_the_next_order_counts(incoming, outgoing, growing, limit):
+    """On the way of silu runs, which went on for ever: slopes at 16 and 32 have ratios of 6.7 and 3.2 instead of 8."""
+    task = us.Population(us.Teacher.orthonormal(5, activation="silu"), 3)
+    vector = np.asarray(task.flatten(us.TwoLayer(incoming, outgoing)))
+    found = find_lengthening(task, vector, _numbers)
+    assert found is not None
+    assert (found.growing, found.shrinking, found.limit) == (growing, (), "ReLU")
+    assert found.limit_loss == pytest.approx(limit, abs=5e-4)
+    assert found.limit_loss < found.loss < float(task.loss(vector))

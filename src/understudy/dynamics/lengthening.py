@@ -29,7 +29,14 @@ _SMALL = 1 / 12
 """Steepness × ‖w‖ up to which a neuron may be on its way to a linear one."""
 
 _AGREE = 0.1
-"""Allowed relative difference between the ratio of slopes and 8 or 4; the next terms are of relative order 1/r or r."""
+"""Allowed relative difference between the ratio of slopes and 8 or 4. The next terms are of relative order 1/r or r; see
+`_tested`."""
+
+_HALVED = 0.75
+"""Largest share of a difference that is left where it should be halved."""
+
+_DOUBLINGS = 5
+"""How often the scale is doubled: up to 1,000 at steepness 1, where the terms left out are below a hundredth."""
 
 _STANDARD = 32.0
 """Steepness × least ‖w‖ of growing neurons at the end that is returned, and the root of its inverse for shrinking ones:
@@ -118,13 +125,48 @@ def find_lengthening(task: Task, vector: np.ndarray, evaluate: Evaluate) -> Leng
     half = _valley(
         task, _rescaled(last.vector, neurons, growing, shrinking, 0.5), neurons, growing, shrinking, evaluate
     )
-    expected = np.array([8.0] * len(growing) + [4.0] * len(shrinking))
-    if half is None or not np.all(np.abs(half.slopes / last.slopes / expected - 1) <= _AGREE):
+    if half is None:
         return None
-    left = _left(-last.slopes * last.sizes, half.loss - last.loss, len(growing))
+    found = _tested(task, half, last, neurons, growing, shrinking, evaluate)
+    if found is None:
+        return None
+    near, far = found
+    left = _left(-far.slopes * far.sizes, near.loss - far.loss, len(growing))
     norm = float(np.linalg.norm(evaluate(task, last.vector)[1]))
     name = limit_name(neurons.activation)
-    return Lengthening(growing, shrinking, name, last.loss - left, last.vector, last.loss, norm)
+    return Lengthening(growing, shrinking, name, far.loss - left, last.vector, last.loss, norm)
+
+
+def _tested(
+    task: Task,
+    near: "_Bottom",
+    far: "_Bottom",
+    neurons: Neurons,
+    growing: tuple[int, ...],
+    shrinking: tuple[int, ...],
+    evaluate: Evaluate,
+) -> "tuple[_Bottom, _Bottom] | None":
+    """Two bottoms, one at twice the scale of the other, whose slopes have the ratio 8 or 4, or tend to it; or None.
+
+    Where the next order counts, the scale is doubled: the difference from the ratio has to be about halved each time.
+    """
+    expected = np.array([8.0] * len(growing) + [4.0] * len(shrinking))
+    off = near.slopes / far.slopes / expected - 1
+    for _ in range(_DOUBLINGS):
+        if np.all(np.abs(off) <= _AGREE):
+            return near, far
+        start = _rescaled(far.vector, neurons, growing, shrinking, 2.0)
+        task = task.prepared(start)
+        further = _valley(task, start, neurons, growing, shrinking, evaluate)
+        if further is None:
+            return None
+        before, off = off, far.slopes / further.slopes / expected - 1
+        if not np.all(np.abs(off) <= np.maximum(_HALVED * np.abs(before), _AGREE)):
+            return None
+        near, far = far, further
+        if np.all(np.abs(2 * off - before) <= _AGREE):
+            return near, far
+    return None
 
 
 def _left(slopes: np.ndarray, drop: float, growing: int) -> float:

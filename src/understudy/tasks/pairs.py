@@ -28,6 +28,7 @@ from understudy.gaussian import (
     SelfPartials,
     has_closed_form,
     mehler,
+    mixture,
     pair_partials,
     self_partials,
 )
@@ -90,6 +91,8 @@ def _integrated(
         return mehler.pair_partials(first, second, resolution, q11, q12, q22)
     q11, q22 = jnp.broadcast_to(q11[:, None], q12.shape), jnp.broadcast_to(q22[None, :], q12.shape)
     covariance = Covariance(q11, q12, q22, jnp.maximum(q11 * q22 - q12**2, 0.0))
+    if mixture.serves(first, second, resolution):
+        return mixture.mixture_partials(first, second, covariance)
     return pair_partials(first, second, covariance, nodes_needed(resolution))
 
 

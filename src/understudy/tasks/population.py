@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from understudy import activations
 from understudy.activations import Activation, Erf, Gelu
-from understudy.gaussian import has_closed_form
+from understudy.gaussian import has_closed_form, mixture
 from understudy.networks import HiddenLayer, Teacher, TwoLayer
 from understudy.tasks import biased, split_terms, trust, unbiased, unbiased_product
 from understudy.tasks import population_arguments as arguments
@@ -43,6 +43,9 @@ from understudy.tasks.units import ORDINARY_LENGTH, Units, natural_units
 _SHORT = 1e-12
 """Incoming vectors shorter than this, relative to the longest (or to 1, if that is longer), count as zero."""
 
+_LONG = 2.0**1.5
+"""Steepness × norm at which Mehler's series has 1,300 terms. Beyond, sums of closed forms are faster."""
+
 
 class Population(Task):
     r"""L(θ) = E‖f(x) - f*(x)‖², x ~ N(μ, Σ), for a two-layer student f of `width` neurons and a two-layer teacher f*.
@@ -60,7 +63,8 @@ class Population(Task):
       all of them).
     - `bias`: the student's biases: `"none"`, `"trained"` (together with an offset of the output), or fixed biases (one
       number sets all of them). The teacher may have biases even if the student has none.
-    - `mean`, `covariance`: μ and Σ of the inputs. Default: zero and the identity.
+    - `mean`, `covariance`: μ and Σ of the inputs; variances alone stand for a diagonal Σ. Default: zero and the
+      identity. Under a Σ the flow leaves the span of teachers and students, so such tasks are not reduced.
 
     With kinked activations (ReLU, abs) the gradient and the Hessian do not exist where a student's incoming vector and
     bias are zero. They are NaN there; see `kinks`.
@@ -109,7 +113,7 @@ class Population(Task):
                 "covariance one of them has none."
             )
         longest = float(np.max(np.linalg.norm(np.asarray(v), axis=1)))
-        self.resolution = _resolution(teacher.activation.steepness * longest)
+        self.resolution = _resolution(teacher.activation.steepness * longest, self._any_norm)
         self.target_mean = jnp.asarray(np.zeros(math.prod(self.outputs)))
         if self.biased:
             self.constant, self.target_mean = biased.teacher_moments(
@@ -168,7 +172,8 @@ class Population(Task):
         largest = float(np.max(np.linalg.norm(w, axis=-1))) * self.activation.steepness
         if self.closed_form:
             return self if largest <= LARGE or self.resolution > LARGE else _changed(self, resolution=2 * LARGE)
-        task = self if _resolution(largest) <= self.resolution else _changed(self, resolution=_resolution(largest))
+        resolution = _resolution(largest, self._any_norm)
+        task = self if resolution <= self.resolution else _changed(self, resolution=resolution)
         trust.require(task.activation, task.teacher.activation, task.resolution, task.biased)
         return task
 
@@ -177,6 +182,12 @@ class Population(Task):
         """Whether every interaction of this task has a closed form."""
         student, teacher = self.activation, self.teacher.activation
         return all(has_closed_form(student, other, self.biased) for other in (student, teacher))
+
+    @property
+    def _any_norm(self) -> bool:
+        """Whether sums of closed forms serve all pairs at large norms."""
+        pairs = ((self.activation, other) for other in (self.activation, self.teacher.activation))
+        return not self.biased and all(mixture.serves(*pair, 1.0) for pair in pairs)
 
     @property
     def lower_bound(self) -> float:
@@ -476,6 +487,11 @@ def _changed(task: Population, **changes: Any) -> Population:
     return copy
 
 
-def _resolution(scale: float) -> float:
-    """The least power of √2 above 1.1 times the scale, so that code is compiled again only when norms exceed it."""
+def _resolution(scale: float, any_norm: bool) -> float:
+    """The least power of √2 above 1.1 times the scale, so that code is compiled again only when norms exceed it.
+
+    Where sums of closed forms serve `any_norm`, one resolution is for all norms that would make series long.
+    """
+    if any_norm and _LONG < 1.1 * scale <= mixture.LARGEST_SCALE:
+        return mixture.LARGEST_SCALE
     return 2.0 ** (math.ceil(2 * math.log2(1.1 * max(scale, 0.5))) / 2)
