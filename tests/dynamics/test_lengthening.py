@@ -67,17 +67,20 @@ def test_names_of_limits(name, limit):
             ],
             [0.1427, 0.1168, -0.2416],
             (0, 1),
-            0.23048,
+            0.230474,
         ),
-        (np.outer([-0.388, 23.472, 2.522], np.ones(5)), [-0.3895, 0.3334, -2.7646], (1,), 0.2841),
+        (np.outer([-0.388, 23.472, 2.522], np.ones(5)), [-0.3895, 0.3334, -2.7646], (1,), 0.282842),
     ],
 )
 def test_runs_are_recognised_where_the_next_order_counts(incoming, outgoing, growing, limit):
-    """On the way of silu runs, which went on for ever: slopes at 16 and 32 have ratios of 6.7 and 3.2 instead of 8."""
+    """On the way of silu runs, which went on for ever: slopes at 16 and 32 have ratios of 6.7 and 3.2 instead of 8.
+
+    The limits are those of the bottom of the valley at ‖w‖ = 512.
+    """
     task = us.Population(us.Teacher.orthonormal(5, activation="silu"), 3)
     vector = np.asarray(task.flatten(us.TwoLayer(incoming, outgoing)))
     found = find_lengthening(task, vector, _numbers)
     assert found is not None
     assert (found.growing, found.shrinking, found.limit) == (growing, (), "ReLU")
-    assert found.limit_loss == pytest.approx(limit, abs=5e-4)
+    assert found.limit_loss == pytest.approx(limit, abs=2e-5)
     assert found.limit_loss < found.loss < float(task.loss(vector))
