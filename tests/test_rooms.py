@@ -15,6 +15,7 @@ ROOMS = [
     "files",
     "processes",
     "compilation",
+    "kept_programs",
     "data",
     "rays",
     "numbers",

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +21,7 @@ from understudy.dynamics.landing import land
 from understudy.dynamics.lengthening import Lengthening, find_lengthening, suspects
 from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
+from understudy.kept_programs import kept
 from understudy.tasks.rescaled import rescaled
 from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units
@@ -129,7 +129,7 @@ def _advance_lane(task: Task, s: Lanes, times: Array, rtol: Array, atol: Array, 
     )
 
 
-@eqx.filter_jit
+@kept
 def _advance(
     task: Task, lanes: Lanes, times: Array, rtol: Array, atol: Array, stop: Array, limits: Array, chunk: Array
 ) -> Lanes:
@@ -149,7 +149,7 @@ def _advance(
     return jax.lax.while_loop(condition, body, (jnp.asarray(0), lanes))[1]
 
 
-@eqx.filter_jit
+@kept
 def _evaluate(task: Task, vector: Array) -> Evaluation:
     return task.evaluate(vector)
 

@@ -10,17 +10,16 @@ first (H is lifted along them).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from understudy.dynamics.programs import Kind, put_together, taken_apart
 from understudy.dynamics.serial import alone
+from understudy.kept_programs import kept
 from understudy.tasks.task import Task
 
 SOFT_DIRECTIONS = 4
@@ -188,20 +187,12 @@ def _finite(factor: Array) -> Array:
     return jnp.all(jnp.isfinite(jnp.diagonal(factor)))
 
 
-@lru_cache(maxsize=32)
-def _compiled(kind: Kind) -> Callable[[list[Any], Any], Jump]:
-    def from_departure(arrays: list[Any], departure: Array) -> Jump:
-        local, origin = put_together(kind, arrays).chart(departure)
-        jump = attempt(local, origin)
-        return jump._replace(end=local.point(jump.end))
-
-    return jax.jit(from_departure)
-
-
-def attempt_from(task: Task, departure: Float[Array, " P"] | Float[np.ndarray, " P"]) -> Jump:
+@kept
+def attempt_from(task: Task, departure: Float[Array, " P"]) -> Jump:
     """`attempt` in the task's own coordinates around the point, compiled."""
-    arrays, kind = taken_apart(task)
-    return _compiled(kind)(arrays, departure)
+    local, origin = task.chart(departure)
+    jump = attempt(local, origin)
+    return jump._replace(end=local.point(jump.end))
 
 
 def justified(task: Task, vectors: np.ndarray, rows: Sequence[int]) -> dict[int, Jump]:

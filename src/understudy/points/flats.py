@@ -17,11 +17,11 @@ not a tangent space of either set. So nothing is explained there, and the higher
 
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from understudy.kept_programs import kept
 from understudy.points.dead_neurons import SAME, dead_neurons
 from understudy.points.surroundings import Surroundings
 from understudy.tasks.neurons import Neurons
@@ -37,7 +37,7 @@ class FlatFamily:
     tangents: np.ndarray
 
 
-@eqx.filter_jit
+@kept
 def _tangents(task: Task, vector: Array) -> Array:
     return task.symmetry_tangents(vector)
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.kept_programs import kept
 from understudy.tasks.task import Evaluation, Task
 
 EPS = float(np.finfo(float).eps)
@@ -41,12 +42,12 @@ _JUMP = 1e-9
 """Change of the gradient within rounding of a point, beside the Hessian, that only a kink can make."""
 
 
-@eqx.filter_jit
+@kept
 def _evaluate(task: Task, vector: Array) -> Evaluation:
     return task.evaluate(vector)
 
 
-@eqx.filter_jit
+@kept
 def _evaluate_some(task: Task, vectors: Any, count: Any) -> Evaluation:
     """`task.evaluate` at the first `count` rows; what the others hold has no meaning."""
     shapes = jax.eval_shape(task.evaluate, vectors[0])
@@ -67,7 +68,7 @@ def evaluate_at(task: Task, places: Float[np.ndarray, "m P"]) -> list[Evaluation
     return [Evaluation(*(x[i] for x in rows)) for i in range(len(places))]
 
 
-@eqx.filter_jit
+@kept
 def _slopes(task: Task, vectors: Array) -> tuple[Array, Array]:
     return jax.lax.map(task.value_and_gradient, vectors, batch_size=16)
 

@@ -7,12 +7,12 @@ assembled from the partials of G (see `pairs`). `biased` has the same functions 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from understudy.gaussian import SelfPartials, has_closed_form, mehler
+from understudy.kept_programs import kept
 from understudy.networks import Teacher
 from understudy.tasks.assembly import assemble, zero_diagonal
 from understudy.tasks.pairs import (
@@ -57,7 +57,7 @@ class Terms(NamedTuple):
         return 2 * (self.weight_own * self.own.q + pairs)
 
 
-@eqx.filter_jit
+@kept
 def teacher_energy(teacher: Teacher, v: Array, resolution: float) -> Float[Array, ""]:
     """E‖f*(x)‖² of the teacher with (whitened) incoming vectors v."""
     pairs = pair_up(teacher.activation, teacher.activation, v, v, resolution).partials.value
