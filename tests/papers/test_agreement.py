@@ -8,7 +8,8 @@ from understudy.papers import Check, Progress, Result, find_claims
 from understudy.papers.agreement import agrees, compare, compare_checks, compare_statuses
 from understudy.papers.findings import Judgement
 from understudy.papers.ledger import Entry, entries
-from understudy.papers.registry import PAPERS
+from understudy.papers.registry import PAPERS, claims_of
+from understudy.papers.values import jsonable
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,13 @@ def test_the_ledger_s_quick_result_agrees_with_its_full_one(paper, name):
     (entry,) = [entry for entry in entries(paper) if entry.id == name]
     differs, _ = compare_statuses(entry, entry.results["quick"])
     assert differs == ()
+
+
+@pytest.mark.parametrize("paper", FIVE)
+def test_the_ledger_s_quick_results_have_the_claims_settings(paper):
+    """Otherwise a quick run cannot be compared with the ledger."""
+    recorded = {entry.id: entry.results["quick"].settings for entry in entries(paper)}
+    assert {claim.id: jsonable(claim.quick) for claim in claims_of(paper)} == recorded
 
 
 PASSES = Check("limit", 1.0, 1.0, 0.1, True)
