@@ -43,7 +43,7 @@ def test_runs_are_named_by_where_they_end():
         return SimpleNamespace(loss=loss, structure=structure, certificate=certificate)
 
     assert _end(run(1e-12, "minimum")) == "copies"
-    assert _end(run(0.8, "minimum")) == "1-tight-pair"
+    assert _end(run(0.8, "minimum")) == "1-tight-pair, loss 0.800000"
     assert _end(run(0.8, "non-strict saddle")) == "1-tight-pair (non-strict saddle)"
 
 

@@ -7,6 +7,7 @@ from understudy.papers.landscape import (
     overtaking,
     relu_splits,
     repeats,
+    sphere_four,
     sphere_traps,
     stability,
 )
@@ -19,5 +20,6 @@ CLAIMS = (
     few_students.CLAIM,
     four_joined.CLAIM,
     sphere_traps.CLAIM,
+    sphere_four.CLAIM,
     relu_splits.CLAIM,
 )

@@ -1,4 +1,4 @@
-"""One case of `sphere-traps`: explored and followed from uniform starts, or followed from starts in cones.
+"""One case of `sphere-traps` or `sphere-four`: explored and followed from uniform starts, or from starts in cones.
 
 Which cones avoid the traps. Starts with w_i·v_i > 2^(-1/2) are those of Lemma 3.1 of tight-balance, which is about
 even ρ: every student is within 45° of its own teacher, closer than to any other. For odd ρ, students with a negative
@@ -28,7 +28,8 @@ def case_cell(cell: dict[str, Any]) -> Any:
     """One size and degree: the minima by exploration, and where uniform starts end.
 
     Explorations grow until the Morse count comes out, or, where there is none, until they have every minimum at which
-    runs end; or until all `starts` are used up.
+    runs end; or until all `starts` are used up. They follow as many flows as there are runs, from other seeds. Without
+    `starts` there is no exploration, and the minima are those at which runs end.
     """
     import understudy as us
     from understudy.compilation import keep_compiled_programs
@@ -37,29 +38,43 @@ def case_cell(cell: dict[str, Any]) -> Any:
     k, seeds = cell["k"], cell["seeds"]
     task = us.Sphere(np.eye(k), width=k, activation=f"hermite:{cell['degree']}")
     runs = us.fit(task, seeds=seeds)
+    labels = Counter(_end(run) for run in runs)
+    minima = {_end(run) for run in runs if run.certificate.kind == "minimum"}
+    found = {"minima": sorted(minima), "points": "no exploration", "balanced": None, "morse": "no exploration"}
+    unknown = 0
     ended = np.array([run.loss for run in runs if run.certificate.kind == "minimum"])
     for starts in cell["starts"]:
-        graph = us.explore(task, starts=starts, symmetric=starts, descents=False)
+        graph = us.explore(task, starts=starts, symmetric=starts, seed=1, flows=seeds, descents=False)
         known = np.array([p.loss for p in graph.minima])
         unknown = int(np.sum(np.abs(known[:, None] - ended).min(axis=0) > 1e-8))
+        found = _found(graph)
         if graph.completeness.balanced or (graph.completeness.balanced is None and not unknown):
             break
-    labels = Counter(_end(run) for run in runs)
+    once = sum(labels[name] == 1 for name in minima)
     copies = labels.pop("copies", 0)
     return as_dataset(
         {
             "k": k,
             "degree": cell["degree"],
-            "minima": [f"{p.label}, loss {p.loss:.6f}, orbit {p.orbit}" for p in graph.minima],
-            "points": f"{len(graph.points)} classes after {graph.completeness.starts} random searches, "
-            f"{graph.completeness.once} of them found once",
-            "balanced": graph.completeness.balanced,
-            "morse": _morse(graph.completeness),
+            **found,
             "unknown": unknown,
+            "once": once,
             "copies": copies / len(runs),
             "traps": {name: count / len(runs) for name, count in sorted(labels.items())},
         }
     )
+
+
+def _found(graph: Any) -> dict[str, Any]:
+    """The minima of an exploration, and how complete it is."""
+    completeness = graph.completeness
+    return {
+        "minima": [f"{p.label}, loss {p.loss:.6f}, orbit {p.orbit}" for p in graph.minima],
+        "points": f"{len(graph.points)} classes after {completeness.starts} random searches, "
+        f"{completeness.once} of them found once",
+        "balanced": completeness.balanced,
+        "morse": _morse(completeness),
+    }
 
 
 def cone_cell(cell: dict[str, Any]) -> Any:
@@ -83,8 +98,8 @@ def _morse(completeness: Any) -> str:
 
 
 def _end(run: Any) -> str:
-    """Where a run ended: copies, a trap by its label, or another point by label and verdict."""
+    """Where a run ended: copies, a trap by label and loss, or another point by label and verdict."""
     if run.loss <= 1e-9:
         return "copies"
-    kind = run.certificate.kind
-    return str(run.structure.label) if kind == "minimum" else f"{run.structure.label} ({kind})"
+    label, kind = run.structure.label, run.certificate.kind
+    return f"{label}, loss {run.loss:.6f}" if kind == "minimum" else f"{label} ({kind})"
