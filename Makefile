@@ -38,7 +38,7 @@ bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-# A quick run of each of the five papers, compared with the ledger: less than five minutes each on two cores.
+# A quick run of each of the five papers, compared with the ledger: about five minutes each.
 papers: $(STAMP)
 	for paper in copy-average few-neurons alignment tight-balance attraction-repulsion; do \
 	$(BIN)/understudy reproduce $$paper --compare --out results/papers || exit 1; done
