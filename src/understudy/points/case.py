@@ -112,7 +112,10 @@ def study(around: Surroundings, outside: int, tolerance: float, diverging: str |
     if case.unexplained and (joined := put_together(around)) is not None:
         there = Surroundings(around.task, joined)
         travelled = float(np.linalg.norm((joined - around.vector) / around.lengths))
-        return replace(_at(there, outside, tolerance, diverging), travelled=travelled)
+        together = _at(there, outside, tolerance, diverging)
+        # Where copies are a saddle, students at a small angle to each other can be a minimum next to it.
+        if together.inertia[0] <= case.inertia[0]:
+            return replace(together, travelled=travelled)
     if not case.spectrum.unsure:
         return case
     if not np.any(case.slopes > case.noise_along):

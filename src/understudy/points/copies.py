@@ -18,6 +18,10 @@ from understudy.tasks.neurons import Neurons
 _NEAR = 1e-4
 """Relative distance at which students count as nearly the same: α³ is then below the rounding of the loss."""
 
+_LEAST = 1e-4
+"""Least share of a copy in what its group contributes. The term |α|³ has the sign of both weights: next to zero a weight
+may have either sign, and the copy may be a dead neuron with a way down."""
+
 _STEPS = 4
 _STIFF = 1e-6
 """Eigenvalues, beside the largest, from which on Newton's method follows their directions: that of α is about α."""
@@ -38,6 +42,8 @@ def put_together(around: Surroundings) -> np.ndarray | None:
     if neurons is None:
         return None
     groups = [g for g in parallel_groups(neurons, _NEAR) if len(g) > 1]
+    if any(_least_share(neurons, g) < _LEAST for g in groups):
+        return None
     start = _joined(around.vector, neurons, groups)
     if not groups or np.array_equal(start, around.vector):
         return None
@@ -100,6 +106,12 @@ def parallel_groups(neurons: Neurons, tolerance: float) -> list[list[int]]:
     return groups
 
 
+def _least_share(neurons: Neurons, group: list[int]) -> float:
+    """The least of ‖a_i‖ ‖w_i‖ in the group, beside their sum."""
+    parts = np.linalg.norm(neurons.outgoing[group], axis=1) * np.linalg.norm(neurons.incoming[group], axis=1)
+    return float(parts.min() / max(parts.sum(), 1e-300))
+
+
 def _joined(vector: np.ndarray, neurons: Neurons, groups: list[list[int]]) -> np.ndarray:
     """Each group along its mean direction, weighted by what each student contributes; lengths stay."""
     joined = vector.copy()
@@ -150,6 +162,8 @@ def cube_of_copies(around: Surroundings, null: np.ndarray) -> Cube | None:
     if neurons is None or not isinstance(neurons.activation, PiecewiseLinear) or not null.shape[1]:
         return None
     groups = [g for g in parallel_groups(neurons, 1e-12) if len(g) > 1]
+    if any(_least_share(neurons, g) < _LEAST for g in groups):
+        return None
     pairs = [(i, j) for g in groups for n, i in enumerate(g) for j in g[:n]]
     norms = np.linalg.norm(neurons.incoming, axis=1)
     weights = np.array([neurons.outgoing[i] @ neurons.outgoing[j] * norms[i] * norms[j] for i, j in pairs])

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from understudy.points.relaxation import Relaxation
+from understudy.points.relaxation import FAR_ENOUGH, Relaxation
 from understudy.points.scan import CLEAR, Scan, lower_term
 from understudy.points.surroundings import Surroundings
 
@@ -248,7 +248,8 @@ def _fall(relaxation: Relaxation, falling: list[Scan], scans: list[Scan]) -> Hig
 def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> HigherOrder:
     """The finding where no direction falls: the loss rises, is level, or cannot be judged."""
     told = partial(_evidence, relaxation)
-    if any(not np.isfinite(s.slopes[radii >= radii[-1] / 2][0]) for s in scans if s.sign == 0):
+    far = min(FAR_ENOUGH, radii[-1] / 2)
+    if any(not np.isfinite(s.slopes[radii >= far][0]) for s in scans if s.sign == 0):
         return told(
             "undecided", scans[0], "the loss could not be followed far enough along some of its zero directions"
         )
@@ -286,7 +287,7 @@ def _isolated(scan: Scan) -> bool:
 
     High powers of the distance are seen only far out, where the loss may not be followed much farther.
     """
-    return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > CLEAR * scan.noise))
+    return scan.start is None and bool(np.any(np.abs(np.nan_to_num(scan.slopes)) > _FAR_FROM_ROUNDING * scan.noise))
 
 
 def _opposite(scan: Scan, scans: list[Scan]) -> list[Scan]:
