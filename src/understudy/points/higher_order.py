@@ -248,7 +248,7 @@ def _fall(relaxation: Relaxation, falling: list[Scan], scans: list[Scan]) -> Hig
 def _no_fall(relaxation: Relaxation, scans: list[Scan], radii: np.ndarray) -> HigherOrder:
     """The finding where no direction falls: the loss rises, is level, or cannot be judged."""
     told = partial(_evidence, relaxation)
-    far = min(FAR_ENOUGH, radii[-1] / 2)
+    far = FAR_ENOUGH if radii[-1] > 2 * FAR_ENOUGH else radii[-1] / 4  # there a kink is near
     if any(not np.isfinite(s.slopes[radii >= far][0]) for s in scans if s.sign == 0):
         return told(
             "undecided", scans[0], "the loss could not be followed far enough along some of its zero directions"
