@@ -83,4 +83,5 @@ def test_runs_are_recognised_where_the_next_order_counts(incoming, outgoing, gro
     assert found is not None
     assert (found.growing, found.shrinking, found.limit) == (growing, (), "ReLU")
     assert found.limit_loss == pytest.approx(limit, abs=2e-5)
-    assert found.limit_loss < found.loss < float(task.loss(vector))
+    # The end is at a standard scale, which the second run has passed already: its loss need not be below the run's.
+    assert found.limit_loss < min(found.loss, float(task.loss(vector)))

@@ -8,7 +8,7 @@ from understudy.papers import Progress, claims_of, find_claims
 ROWS = {
     "one-neuron", "splitting", "inertia", "scenarios", "multi-output", "unequal-correlations", "bounds", "four-minima",
     "spectrum-mu", "destinations", "toy-infinity", "growing", "relu-points", "softplus-proof",
-    "sampled-fits", "sampled-destinations",
+    "sampled-fits", "sampled-destinations", "potentials",
 }  # fmt: skip
 
 
