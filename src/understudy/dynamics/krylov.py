@@ -112,9 +112,13 @@ def lowest_eigenpairs(
     blocks = np.asarray(inverse)
 
     def multiply(columns: np.ndarray) -> np.ndarray:
-        rows = np.zeros((count, size))  # always so many: every number of rows would be a program of its own
-        rows[: columns.shape[1]] = columns.T
-        found = curvature.product(point, rows)[: columns.shape[1]].T
+        parts = []
+        for first in range(0, columns.shape[1], count):  # small problems are asked for all columns at once
+            part = columns[:, first : first + count].T
+            rows = np.zeros((count, size))  # always so many: every number of rows would be a program of its own
+            rows[: len(part)] = part
+            parts.append(curvature.product(point, rows)[: len(part)])
+        found = np.concatenate(parts).T
         return found if lift is None else found + lift[1] * (lift[0].T @ (lift[0] @ columns))
 
     def precondition(columns: np.ndarray) -> np.ndarray:
