@@ -1,9 +1,9 @@
 """Compiled programs that outlive the process: the next one neither traces nor compiles them.
 
-JAX's own cache keeps compiled programs too, but it has to trace and lower a program in order to find it. For a small fit
-this takes longer than the computation. Here the name of a program is known without tracing: the function, the shapes of
-its arrays, everything else in its arguments, the source of this package, the versions of JAX and Equinox, and the
-processor.
+JAX's own cache keeps compiled programs too, but it has to trace and lower a program in order to find it. For a small
+fit this takes longer than the computation. Here the name of a program is known without tracing: the function, the
+shapes of its arrays, everything else in its arguments, the source of this package, the versions of JAX and Equinox, and
+the processor.
 
 A program is kept only if everything in its arguments is defined by the rooms of this package that are part of its name,
 or by the libraries. Functions of a user may change without a trace in their names; they are compiled by JAX as always.

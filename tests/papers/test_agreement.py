@@ -1,4 +1,4 @@
-"""A run agrees with the ledger if every check and every finding comes out as recorded; numbers that moved are listed."""
+"""A run agrees with the ledger if every check and every finding comes out as recorded; moved numbers are listed."""
 
 from dataclasses import replace
 

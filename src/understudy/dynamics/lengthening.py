@@ -29,8 +29,8 @@ _SMALL = 1 / 12
 """Steepness × ‖w‖ up to which a neuron may be on its way to a linear one."""
 
 _AGREE = 0.1
-"""Allowed relative difference between the ratio of slopes and 8 or 4. The next terms are of relative order 1/r or r; see
-`_tested`."""
+"""Allowed relative difference between the ratio of slopes and 8 or 4. The next terms are of relative order 1/r or r;
+see `_tested`."""
 
 _HALVED = 0.75
 """Largest share of a difference that is left where it should be halved."""

@@ -37,9 +37,9 @@ _ENDS = np.stack([(k + 2 >= _INDEX).astype(float) for k in range(MAX_ORDER + 1)]
 _WEIGHTS = np.pad(GAMMA, (0, _ROWS - len(GAMMA)))
 
 _NEWTON, _NEWTON_STEPS = 1e-2, 4
-"""Remaining error of a step's equation, in units of the tolerance, and the most steps of Newton's method for it. At 3e-2
-solves take an eighth fewer products and errors of runs are the same to three digits, but at large times most steps of
-large problems fail: a run at (256, 64) does not come to its end. At 1e-1 a tenth more steps fail at all sizes. Using
+"""Remaining error of a step's equation, in units of the tolerance, and the most steps of Newton's method for it. At
+3e-2 solves take an eighth fewer products and errors of runs are the same to three digits, but at large times most steps
+of large problems fail: a run at (256, 64) does not come to its end. At 1e-1 a tenth more steps fail at all sizes. Using
 the search directions of earlier solves again (Morales and Nocedal 2000) saves 15 % of the products, and costs as
 much."""
 _SOLVE = 0.3 * _NEWTON

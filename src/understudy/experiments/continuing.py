@@ -31,8 +31,8 @@ def continue_fit(
     chosen = list(ends if seeds is None else seeds)
     if missing := [seed for seed in chosen if seed not in ends]:
         raise ValueError(
-            f"{place} has the seeds {_short(ends)}; received {_short(missing)}, which it has not. Leave the seeds out to "
-            "continue all."
+            f"{place} has the seeds {_short(ends)}; received {_short(missing)}, which it has not. Leave the seeds out "
+            "to continue all."
         )
     return replace(before, begin=key_of(before), **changes), ends, chosen  # type: ignore[type-var]
 

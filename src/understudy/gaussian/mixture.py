@@ -7,9 +7,10 @@ s = 2K, h(x) = xΦ(x) (gelu) and e(x) = erf(x/√2),
 tanh(x/2) = E[e(x/s)] and x/(1 + e^-x) = E[s h(x/s)] (SiLU).
 
 The trapezoid rule in log k needs few nodes: the density decays like a double exponential on both sides, and density and
-Φ(x/s) are analytic for |arg k| < π/4, whatever x is. The error falls like e^(-π²/2η) with the step η. At η = 0.115 there are 29 nodes, and the
-logistic function and its four derivatives are right to 2e-16, 2e-16, 4e-16, 3e-15 and 2e-14. A pair is then a double sum of closed forms at the norms r/s_i. Its cost does not depend on the norms, whereas that of series
-and of the double quadrature grows with them.
+Φ(x/s) are analytic for |arg k| < π/4, whatever x is. The error falls like e^(-π²/2η) with the step η. At η = 0.115
+there are 29 nodes, and the logistic function and its four derivatives are right to 2e-16, 2e-16, 4e-16, 3e-15 and
+2e-14. A pair is then a double sum of closed forms at the norms r/s_i. Its cost does not depend on the norms, whereas
+that of series and of the double quadrature grows with them.
 """
 
 import math

@@ -19,8 +19,8 @@ _NEAR = 1e-4
 """Relative distance at which students count as nearly the same: α³ is then below the rounding of the loss."""
 
 _LEAST = 1e-4
-"""Least share of a copy in what its group contributes. The term |α|³ has the sign of both weights: next to zero a weight
-may have either sign, and the copy may be a dead neuron with a way down."""
+"""Least share of a copy in what its group contributes. The term |α|³ has the sign of both weights: next to zero a
+weight may have either sign, and the copy may be a dead neuron with a way down."""
 
 _STEPS = 4
 _STIFF = 1e-6
@@ -153,8 +153,8 @@ def cube_of_copies(around: Surroundings, null: np.ndarray) -> Cube | None:
     With α_ij the angle that opens between two copies, the loss has the terms κ_ij |α_ij|³, κ_ij = (4/3π) kink² a_i·a_j
     ‖w_i‖ ‖w_j‖, for an activation slope·x + kink·|x|. If all have one sign, P pairs give at least min |κ| σ³ |z|³/√P
     with σ the least singular value of z → (α_ij), by Hölder's inequality. The other third-order terms are an odd
-    function of z: differences of Hessians at ±z give their tensor T, and they are at most |T| |z|³/6. Terms beyond third order,
-    and the relaxation of all other directions, are of fourth order.
+    function of z: differences of Hessians at ±z give their tensor T, and they are at most |T| |z|³/6. Terms beyond
+    third order, and the relaxation of all other directions, are of fourth order.
 
     The even part of the same Hessians must be that of the kinks. None if it is not, or if the terms do not decide.
     """

@@ -86,8 +86,8 @@ def lower_term(scan: Scan, opposite: Scan, even: bool) -> int:
     """The sign of a term of lower order than the one that dominates, in ψ along a line; 0 if none is clear.
 
     Along u and -u the slopes are dψ/dr = Σ k c_k r^(k-1) and Σ k c_k (-1)^k r^(k-1): half their sum has the even terms,
-    half their difference the odd ones. What is smaller where slopes begin to be clear, but falls off more slowly towards
-    smaller distances, decides close by.
+    half their difference the odd ones. What is smaller where slopes begin to be clear, but falls off more slowly
+    towards smaller distances, decides close by.
 
     - `even`: look for even terms below odd ones, or for odd ones below even ones.
     """

@@ -74,8 +74,8 @@ def diagonal(variances: np.ndarray) -> np.ndarray:
     """The covariance of independent inputs with these variances."""
     if len(variances) > MOST_DIMENSIONS:
         raise ValueError(
-            f"Variances are given for at most {MOST_DIMENSIONS:,} inputs, because gradient flow under a covariance does "
-            f"not stay in the span of teachers and students; received {len(variances):,}. Without a covariance any "
+            f"Variances are given for at most {MOST_DIMENSIONS:,} inputs, because gradient flow under a covariance "
+            f"does not stay in the span of teachers and students; received {len(variances):,}. Without a covariance any "
             "dimension is possible: divide the inputs by their standard deviations."
         )
     return np.diag(variances)

@@ -108,8 +108,8 @@ class Graph:
         for index, width in found.items():
             if width % (space := self.spaces[index]).blocks:
                 raise ValueError(
-                    f"{name}: a convolution makes or reads {space.path} in {space.blocks} groups, which stay equal: give "
-                    f"a multiple of {space.blocks}; received {width}."
+                    f"{name}: a convolution makes or reads {space.path} in {space.blocks} groups, which stay equal: "
+                    f"give a multiple of {space.blocks}; received {width}."
                 )
         return found
 

@@ -1,8 +1,8 @@
 """Convolutions with groups: the outputs of a group read the inputs of that group alone.
 
-Their weights are stored as (outputs, inputs / G, …). Spread out they are (outputs, inputs, …) with zeros between groups:
-one column per neuron, as in any other layer. Neurons can be cut, silenced or merged there, as long as all groups keep
-the same number of neurons.
+Their weights are stored as (outputs, inputs / G, …). Spread out they are (outputs, inputs, …) with zeros between
+groups: one column per neuron, as in any other layer. Neurons can be cut, silenced or merged there, as long as all
+groups keep the same number of neurons.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class MergeReport(CompressionReport):
     **Attributes**
 
     - `groups`: path → groups of neurons (old indices) that became one.
-    - `silent`: path → neurons that nothing reads or that are constant. Where a convolution has groups, which stay equal,
-      some neurons that are not needed stay: nothing reads them.
+    - `silent`: path → neurons that nothing reads or that are constant. Where a convolution has groups, which stay
+      equal, some neurons that are not needed stay: nothing reads them.
     - `bound`: ‖f_before(x) - f_after(x)‖ ≤ bound · max(‖x‖, 1) for every x, from the weights; None where the network
       is not a chain.
     """

@@ -241,7 +241,8 @@ class Recorder(TorchFunctionMode):
 
 
 def path_of(weight: str) -> str:
-    """The name of the layer that a weight belongs to; the weight's own name if it is not called `weight` or has no layer.
+    """The name of the layer that a weight belongs to; the weight's own name if it is not called `weight` or has no
+    layer.
 
     >>> path_of("block.fc.weight"), path_of("block.matrices.0"), path_of("weight")
     ('block.fc', 'block.matrices.0', 'weight')
