@@ -271,3 +271,16 @@ class BothSides(nn.Module):
 
 def images(count, size=16):
     return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(1))
+
+
+def assert_aligned(mixed, model, x):
+    """`mixed` is `model` with its neurons in another order, and `ut.align` finds the order again."""
+    import understudy.torch as ut
+
+    torch.testing.assert_close(mixed(x), model(x), rtol=1e-4, atol=1e-5)
+    again = ut.align(mixed, model, x)
+    torch.testing.assert_close(again(x), model(x), rtol=1e-4, atol=1e-5)
+    for before, after in zip(ut.compare(mixed, model, x).layers, ut.compare(again, model, x).layers, strict=True):
+        fixed = [i == j for i, j in enumerate(after.order)]
+        assert sum(fixed) >= after.neurons  # dead neurons have no place of their own
+        assert before.order != after.order

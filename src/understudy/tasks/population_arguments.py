@@ -75,8 +75,8 @@ def diagonal(variances: np.ndarray) -> np.ndarray:
     if len(variances) > MOST_DIMENSIONS:
         raise ValueError(
             f"Variances are given for at most {MOST_DIMENSIONS:,} inputs, because gradient flow under a covariance "
-            f"does not stay in the span of teachers and students; received {len(variances):,}. Without a covariance any "
-            "dimension is possible: divide the inputs by their standard deviations."
+            f"does not stay in the span of teachers and students; received {len(variances):,}. Without a covariance "
+            "any dimension is possible: divide the inputs by their standard deviations."
         )
     return np.diag(variances)
 

@@ -108,7 +108,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         erratum_note=(
             "|x| and |y| are not distributed alike given xy > 0 and given xy ≤ 0, and either mean can be the larger "
             "one. The lemma follows without them: at x, y > 0 the density of (x, y) is larger than that of (x, -y) for "
-            "u > 0, so the part with xy > 0 outweighs the other. tanh(x) is 2 sigmoid(2x) - 1, not sigmoid plus a constant."
+            "u > 0, so the part with xy > 0 outweighs the other. tanh(x) is 2 sigmoid(2x) - 1, not sigmoid plus a "
+            "constant."
         ),
     )
 
