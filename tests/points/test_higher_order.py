@@ -8,7 +8,9 @@ import understudy as us
 from toys import Toy
 from understudy.papers.promises.natures import functions
 from understudy.points import certify
+from understudy.points.relaxation import Relaxation
 from understudy.points.scan import Scan, lower_term
+from understudy.points.surroundings import Surroundings
 from understudy.tasks import Regularised
 
 HIDDEN = {
@@ -109,3 +111,17 @@ def test_terms_of_lower_order():
         sides = [scan(side, even, -1e6) for side in (1.0, -1.0)]
         assert lower_term(*sides, even=True) == even
         assert lower_term(*sides, even=False) == 0  # the odd term is of higher order
+
+
+def test_a_valley_that_is_lost_close_by_is_looked_for_there():
+    """The last distance along one direction says nothing about the first along the next in the list."""
+    around = Surroundings(Toy(lambda v: (v[0] * v[1] - 1.3) ** 2, 2), np.array([1.3, 1.0]))
+    values, vectors = np.linalg.eigh(around.hessian)
+    relaxation = Relaxation(around, vectors[:, :1], values[1:], vectors[:, 1:])
+    directions, radii = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1e-6, 0.1, 1e-6, 0.1])
+    offsets, gradients = relaxation.relax(directions, radii)
+    found = offsets[2].copy()
+    offsets[2] = gradients[2] = np.nan
+    start = radii[:, None] * (directions @ relaxation.null.T)
+    relaxation._find_lost(start, radii, offsets, gradients, np.full(4, 1e-12))
+    assert offsets[2] == pytest.approx(found, abs=1e-11)

@@ -114,7 +114,8 @@ class Relaxation:
         """
         left = np.linalg.norm(gradients @ self.across, axis=1)
         for i in np.flatnonzero(~(left <= allowed) & (radii <= 2 * FAR_ENOUGH))[:_LOST]:
-            before = offsets[i - 1] - start[i - 1] if i and radii[i] < 2.1 * radii[i - 1] else np.zeros(start.shape[1])
+            doubled = i > 0 and radii[i - 1] < radii[i] < 2.1 * radii[i - 1]  # else another direction comes before
+            before = offsets[i - 1] - start[i - 1] if doubled else np.zeros(start.shape[1])
             offset = start[i] + 4 * np.nan_to_num(before)
             for _ in range(_NEWTON_STEPS):
                 _, gradient, hessian = self.around.evaluate(offset)
