@@ -112,7 +112,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _shape(array: Any) -> tuple[Any, ...]:
-    return tuple(array.shape), str(array.dtype), getattr(array, "weak_type", False)
+    return array.shape, array.dtype, getattr(array, "weak_type", False)
 
 
 def _setting(name: str) -> Any:
@@ -169,7 +169,7 @@ def _name(function: Callable[..., Any], arguments: tuple[Any, ...], arrays: list
     """The name of a program, or None if something in its arguments is not known by name."""
     fixed = eqx.filter(arguments, _is_array, inverse=True)
     config = [str(_setting(option)) for option in _OPTIONS]
-    content = function.__module__, function.__qualname__, config, [_shape(x) for x in arrays], fixed
+    content = function.__module__, function.__qualname__, config, [repr(_shape(x)) for x in arrays], fixed
     written = io.BytesIO()
     try:
         _Pickler(written, protocol=5).dump(content)

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from understudy.dynamics import jump, large, rosenbrock
 from understudy.dynamics.landing import land
-from understudy.dynamics.lengthening import Lengthening, find_lengthening, suspects
+from understudy.dynamics.lengthening import Lengthening, find_lengthening, may_lengthen, suspects
 from understudy.dynamics.serial import alone
 from understudy.dynamics.trajectory import MARKS, Ending, FlowOptions, Trajectory
 from understudy.kept_programs import kept
@@ -273,6 +273,7 @@ def _follow(
     now = _idle(count, size, len(times))
     owner, scales = [-1] * count, np.zeros(count)
     waiting = list(range(seeds))[::-1]
+    watched = options.polish and may_lengthen(task.neurons(starts[0]))
     chunk = np.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
 
     def load(lane: int) -> None:
@@ -310,7 +311,7 @@ def _follow(
         jumps = jump.justified(task, now["vector"], ready)
         for lane in busy:
             if now["status"][lane] == _RUNNING:
-                if options.polish and (far := _lengthening(task, now["vector"][lane], scales, lane)):
+                if watched and (far := _lengthening(task, now["vector"][lane], scales, lane)):
                     yield owner[lane], _far_out(_trajectory(_copied(now, lane), times, None), far)
                     load(lane)
                 continue

@@ -83,13 +83,19 @@ class Lengthening:
         return f"{'; '.join(words)}. The loss falls to about {self.limit_loss * unit:.7g}"
 
 
+def may_lengthen(neurons: Neurons | None) -> bool:
+    """Whether the theory above holds for these neurons, wherever they are."""
+    if neurons is None or neurons.bias or not neurons.trained_outputs:
+        return False
+    activation = neurons.activation
+    return activation.growth == 1 and activation.homogeneity is None and activation.smoothness > 2
+
+
 def suspects(neurons: Neurons | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Neurons that are far out, and neurons that are nearly linear; none where the theory above does not hold."""
-    if neurons is None or neurons.bias or not neurons.trained_outputs:
+    if neurons is None or not may_lengthen(neurons):
         return (), ()
     activation = neurons.activation
-    if activation.growth != 1 or activation.homogeneity is not None or not activation.smoothness > 2:
-        return (), ()
     scale = activation.steepness * np.linalg.norm(neurons.incoming, axis=1)
     far = tuple(int(i) for i in np.flatnonzero(scale >= _FAR))
     steep = np.linalg.norm(neurons.outgoing, axis=1) * activation.steepness > 1
