@@ -114,6 +114,17 @@ def test_a_minimum_may_end_where_a_tiny_weight_is_zero(aside, kind):
     assert (found.kind, found.inertia) == (kind, (1, 0, 2))
 
 
+def test_a_faint_cubic_makes_a_saddle():
+    """x² + 1e-10 y z² + 1000 (y² + z²)²: within any ball it falls by less than the rounding of losses."""
+
+    def function(x):
+        return x[0] ** 2 + 1e-10 * x[1] * x[2] ** 2 + 1e3 * (x[1] ** 2 + x[2] ** 2) ** 2
+
+    point = np.zeros(3)
+    gradient, hessian = (np.asarray(x)[0] for x in derivatives(function, jnp.asarray(point)[None]))
+    assert judge(function, point, gradient, hessian, np.random.default_rng(0)).kind == "non-strict saddle"
+
+
 def test_a_way_down_at_a_distance_is_no_saddle_here():
     noise = np.full(len(RADII), 1e-13)
     assert told(np.array([1e-4, 3e-6, 2e-8, 0.0, 0.0, 0.0]), noise) == "minimum"

@@ -6,7 +6,8 @@ import pytest
 
 import understudy as us
 from toys import Toy
-from understudy.points.criticality import _is_critical
+from understudy.points.case import _has_grown
+from understudy.points.criticality import Spectrum, _is_critical
 from understudy.points.plateaus import nearest_critical
 from understudy.points.surroundings import Surroundings
 
@@ -93,3 +94,18 @@ def test_a_curvature_made_by_a_weight_that_may_be_zero_is_not_counted(curvature,
 
     found = us.certify(Toy(loss, 3), jnp.asarray([curvature, place, 0.0]))
     assert (found.kind, found.index, found.zeros, found.positives) == ("strict saddle", 1, 1, 1)
+
+
+@pytest.mark.parametrize("aside", [1e-14, 1e-12, 1e-11])
+def test_beside_a_circle_of_minima_the_point_on_it_counts(aside):
+    """Off the circle by a rounding or more, the gradient makes a small curvature along it."""
+    found = us.certify(Toy(lambda v: (v[0] ** 2 + v[1] ** 2 - 1) ** 2, 2), np.array([1 + aside, 0.0]))
+    assert (found.kind, found.flat_dimension) == ("minimum", 1)
+    assert found.distance == pytest.approx(aside, rel=0.5)
+
+
+def test_a_degenerate_point_is_where_small_eigenvalues_vanish():
+    """On a line of critical points Newton's method can end far away, where they are large and of either sign."""
+    here = Spectrum(np.array([1e-9, 1.0]), np.eye(2), 1e-9, 0.0, 1)
+    assert _has_grown(here, np.diag([-1e-3, 1.0]))
+    assert not _has_grown(here, np.diag([1e-12, 1.0]))

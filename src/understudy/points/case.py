@@ -14,6 +14,13 @@ from understudy.points.flats import FlatFamily, flat_families
 from understudy.points.surroundings import EPS, Surroundings
 from understudy.tasks.task import Task
 
+_GROWN = 4.0
+"""How many times larger the eigenvalues that may be zero may be where Newton's method ends."""
+
+
+_SMALLER = 0.25
+"""How small the gradient must be after Newton's step across the zero modes, beside the one before."""
+
 
 @eqx.filter_jit
 def _outside(task: Task, vector: Array) -> Array:
@@ -119,14 +126,40 @@ def study(around: Surroundings, outside: int, tolerance: float, diverging: str |
     if not case.spectrum.unsure:
         return case
     if not np.any(case.slopes > case.noise_along):
-        return case
+        return _settled(case, outside, tolerance)
     found = approach(around)
     if found.offset is None:
         return replace(case, astray=found.reason)
     there = Surroundings(around.task, around.place(found.offset))
-    if not there.finite or there.kinked:
+    if not there.finite or there.kinked or _has_grown(case.spectrum, around.evaluate(found.offset)[2]):
         return case
     return replace(_at(there, outside, tolerance, diverging), travelled=float(np.linalg.norm(found.offset)))
+
+
+def _settled(case: Case, outside: int, tolerance: float) -> Case:
+    """The case after Newton's step across the zero modes, if the gradient is much smaller there and nothing is unsure.
+
+    A gradient above rounding moves the point off a flat set, and makes small curvatures of its zero modes.
+    """
+    around, found = case.around, case.spectrum
+    stiff = found.vectors[:, ~found.zero]
+    offset = -stiff @ ((stiff.T @ around.gradient) / found.values[~found.zero])
+    there = Surroundings(around.task, around.place(offset))
+    if not there.finite or there.kinked:
+        return case
+    smaller = there.unit * np.linalg.norm(there.gradient) < _SMALLER * around.unit * np.linalg.norm(around.gradient)
+    after = _at(there, outside, tolerance, None) if smaller else case
+    return case if after.spectrum.unsure else replace(after, travelled=float(np.linalg.norm(offset)))
+
+
+def _has_grown(here: Spectrum, hessian: np.ndarray) -> bool:
+    """Whether eigenvalues that may be zero here are much larger where Newton's method ends.
+
+    A degenerate critical point is where they vanish. Where a line of critical points changes from minima to saddles,
+    a step along it leads to a point of either kind.
+    """
+    sizes = np.sort(np.abs(np.linalg.eigvalsh(hessian)))
+    return bool(sizes[: int(here.zero.sum())].max(initial=0.0) > _GROWN * here.threshold)
 
 
 def _at(around: Surroundings, outside: int, tolerance: float, diverging: str | None) -> Case:

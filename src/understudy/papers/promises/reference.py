@@ -96,12 +96,42 @@ def judge(
         return Reference("minimum", inertia, values, unclear, regular)
     falls, noise = _falls(loss, point, gradient, values, vectors, ~clear, rng, analytic)
     kind = told(falls, noise)
+    if analytic and regular and kind == "minimum" and _has_cubic(loss, point, gradient, values, vectors, zero):
+        kind = "non-strict saddle"
     if not unclear and kind == "non-strict saddle" and _least_weight(point, FAINT * CLEAR * largest) < RADII[-1]:
         # the basin of a minimum can be as narrow as its least weight: beyond, that one has changed its sign
         kind = "unclear"
     if unclear and kind in ("minimum", "non-strict saddle"):
         kind = _with_gap(kind, values[~zero & ~clear])
     return Reference(kind, inertia, values, unclear, regular, tuple(map(float, falls)))
+
+
+def _has_cubic(
+    loss: Loss, point: np.ndarray, gradient: np.ndarray, values: np.ndarray, vectors: np.ndarray, zero: np.ndarray
+) -> bool:
+    """Whether third derivatives along the null space are more than rounding: then the loss falls, however little.
+
+    Relaxing the other directions changes the loss along the null space from the fourth order on only. What Newton's
+    step changes in these derivatives is what the distance to the critical point may have made of them.
+    """
+    null = vectors[:, zero]
+    ways = np.random.default_rng(0).normal(size=(STARTS, null.shape[1])) @ null.T
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    step = vectors[:, ~zero] @ ((vectors.T @ gradient)[~zero] / values[~zero])
+    here, there = (np.asarray(_third(loss, jnp.asarray(p), jnp.asarray(ways))) for p in (point, point - step))
+    scale = (1 + float(np.abs(values).max())) * (1 + float(np.abs(point).max()))
+    return bool(np.any(np.abs(here) > 10 * (np.abs(there - here) + RESTING * scale)))
+
+
+@eqx.filter_jit
+def _third(loss: Loss, point: Float[Array, " P"], ways: Float[Array, "s P"]) -> Float[Array, " s"]:
+    """The third derivative of the loss along each way."""
+
+    def along(way: Array) -> Array:
+        line = lambda t: loss(point + t * way)  # noqa: E731
+        return jax.grad(jax.grad(jax.grad(line)))(0.0)
+
+    return jax.vmap(along)(ways)
 
 
 def _least_weight(point: np.ndarray, nothing: float) -> float:
