@@ -43,7 +43,7 @@ of large problems fail: a run at (256, 64) does not come to its end. At 1e-1 a t
 the search directions of earlier solves again (Morales and Nocedal 2000) saves 15 % of the products, and costs as
 much."""
 _SOLVE = 0.3 * _NEWTON
-_SLOWER, _MORE, _CHANGE = 1.5, 4, 1.5
+_SLOWER, _MORE, _CHANGE = 1.5, 8, 2.0
 """Blocks are renewed when solves take this many times as many iterations as right after the last renewal, and so many
 more; and when c has changed by the last factor. Renewing costs as much as three to ten products."""
 
