@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from understudy import kept_programs
 
 SCRIPT = """
 import sys
@@ -72,3 +75,19 @@ def test_functions_of_a_user_are_not_kept(run, tmp_path):
         assert run(extra=extra)[0] == ["traced"]
     assert len(programs(tmp_path)) == 1  # the task's constant
     assert len(programs(tmp_path)) == 1  # the task's constant
+
+
+def test_a_program_that_fails_only_when_it_runs_is_compiled_again(tmp_path, monkeypatch):
+    """JAX runs programs in the background: what a damaged one does is seen when its result is waited for."""
+
+    class Late:
+        def block_until_ready(self):
+            raise RuntimeError("Function not found")
+
+    (tmp_path / "name").write_bytes(b"a program")
+    monkeypatch.setattr(kept_programs, "_directory", lambda: tmp_path)
+    monkeypatch.setattr(kept_programs, "_name", lambda *_: "name")
+    monkeypatch.setattr(kept_programs, "_load", lambda *_: lambda arrays: Late())
+    monkeypatch.setattr(kept_programs, "_compile", lambda *_: lambda arrays: 2 * arrays[0])
+    assert kept_programs.kept(lambda x: 2 * x)(np.asarray(3.0)) == 6.0
+    assert not (tmp_path / "name").exists()

@@ -90,7 +90,7 @@ class Kept:
         path = directory / name
         try:
             program = _load(path, len(arrays))
-            result = program(arrays)  # what is damaged may show only here
+            result = jax.block_until_ready(program(arrays))  # what is damaged may show only when it runs
         except FileNotFoundError:
             pass
         except Exception:  # whatever a damaged file does
@@ -184,13 +184,13 @@ def _compile(function: Callable[..., Any], arguments: tuple[Any, ...], arrays: l
     leaves, structure = jax.tree.flatten(arguments)
     shapes: list[Any] = []
 
-    def flat(*given: Any) -> list[Any]:
+    def kept_program(*given: Any) -> list[Any]:
         left = iter(given)
         out = function(*jax.tree.unflatten(structure, [next(left) if _is_array(x) else x for x in leaves]))
         shapes.append(jax.tree.map(lambda _: 0, out))
         return jax.tree.leaves(out)
 
-    lowered = jax.jit(flat).lower(*arrays)
+    lowered = jax.jit(kept_program).lower(*arrays)
     with _apart_from_jax():
         compiled = lowered.compile()
     payload, _, _ = serialize(compiled)
