@@ -271,8 +271,7 @@ def _follow(
     marks, limits = np.asarray(times), np.asarray([options.max_time, options.max_steps], float)
     pause = options.pause if options.polish else 0.0
     now = _idle(count, size, len(times))
-    owner, scales = [-1] * count, np.zeros(count)
-    waiting = list(range(seeds))[::-1]
+    owner, scales, waiting = [-1] * count, np.zeros(count), list(range(seeds))[::-1]
     watched = options.polish and may_lengthen(task.neurons(starts[0]))
     chunk = np.asarray(1 if observe is not None else max(4, min(25, 20_000 // size)))
 

@@ -58,8 +58,9 @@ def symmetries(task: "Population", neurons: Neurons) -> Symmetries:
     return replace(found, dim=task.dim, turns=turns, beyond=beyond)
 
 
-_OFF = 1e-12
-"""A neuron whose part of the function is this small a share of the strongest teacher's is off, up to rounding."""
+_OFF = 1e-10
+"""A neuron whose part of the function is this small a share of the strongest teacher's is off: searches end within about
+1e-6 of such a point in either weight."""
 
 
 def balanced(task: "Population", vector: Float[Array, " P"]) -> Float[Array, " P"]:

@@ -127,11 +127,10 @@ def _has_cubic(
 def _third(loss: Loss, point: Float[Array, " P"], ways: Float[Array, "s P"]) -> Float[Array, " s"]:
     """The third derivative of the loss along each way."""
 
-    def along(way: Array) -> Array:
-        line = lambda t: loss(point + t * way)  # noqa: E731
-        return jax.grad(jax.grad(jax.grad(line)))(0.0)
+    def at(t: Array, way: Array) -> Array:
+        return loss(point + t * way)
 
-    return jax.vmap(along)(ways)
+    return jax.vmap(lambda way: jax.grad(jax.grad(jax.grad(at)))(0.0, way))(ways)
 
 
 def _least_weight(point: np.ndarray, nothing: float) -> float:
