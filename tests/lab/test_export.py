@@ -31,7 +31,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_exported_python_gives_the_same_losses_and_verdicts(name):
     question, said, printed = read_question({"students": 1, **QUESTIONS[name]}), [], io.StringIO()

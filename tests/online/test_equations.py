@@ -96,6 +96,7 @@ def test_one_step_of_sgd(activation):
     assert np.all(np.abs(samples.mean(axis=0) - found) < 5 * error)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("activation", ["erf", "softplus"])
 def test_jacobian_by_taylor_slope(activation):
     online = make(activation, noise=0.2, weight_decay=0.1)

@@ -73,6 +73,7 @@ def test_quadrature_states_its_error():
     assert us.Online(COMMITTEE, 0.5).run(us.Online(COMMITTEE, 0.5).start(), [1.0]).average_error == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("students", "rate"), [(2, 0.5), (3, 0.1)])
 def test_asymptotic_error(students, rate):
     """Linear response against a long run; small rates against the formula of Goldt et al. (2019), (ησ²/π)(L + M/√3)."""

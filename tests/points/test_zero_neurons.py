@@ -44,6 +44,7 @@ def test_a_global_minimum_stays_one_with_a_zero_neuron(activation, samples, outp
     assert found.loss == pytest.approx(best.value, rel=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hidden", [(1,), (2, 1)])
 def test_a_local_minimum_that_is_not_global_becomes_a_saddle(hidden):
     x, y = data()

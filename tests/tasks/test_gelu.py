@@ -7,6 +7,7 @@ import pytest
 import understudy as us
 
 
+@pytest.mark.thorough
 def test_gelu_in_closed_form_and_by_quadrature_agree():
     """A user's copy of gelu is summed by a series, gelu itself by its closed form."""
     copy = us.activations.from_function(lambda x: x * jax.scipy.stats.norm.cdf(x), "own-gelu", growth=1)

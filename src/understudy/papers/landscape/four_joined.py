@@ -132,7 +132,12 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         for end in ends:
             ax.plot(data["index"][[saddle, end]], height[[saddle, end]], color="grey", lw=1)
     ax.plot(data["index"], height, "o")
+    low = np.sort(height[(data["index"] == 0) & (data["loss"] < BELOW)])
+    for y, name, side in zip(low, LOSSES, ("center", "top", "bottom", "center"), strict=False):
+        ax.annotate(name, (0, y), (-8, 0), textcoords="offset points", ha="right", va=side)
     ax.set(xlabel="index", ylabel="loss (the global minimum is drawn at 1e-7)", yscale="log")
+    ax.set_xticks(range(int(data["index"].max()) + 1))
+    ax.set_xlim(left=-1.1)
 
 
 CLAIM = Claim(
