@@ -137,7 +137,7 @@ def _figure(measurement: Measurement, figure: "Figure") -> None:
         ax.annotate(name, (0, y), (-8, 0), textcoords="offset points", ha="right", va=side)
     ax.set(xlabel="index", ylabel="loss (the global minimum is drawn at 1e-7)", yscale="log")
     ax.set_xticks(range(int(data["index"].max()) + 1))
-    ax.set_xlim(left=-1.1)
+    ax.set_xlim(left=-1.4)
 
 
 CLAIM = Claim(
