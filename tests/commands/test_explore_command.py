@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import understudy as us
 from understudy.cli import app
+from understudy.commands.explore import _hidden
 from understudy.experiments import exploring
 
 CASE = ["explore", "--activation", "hermite:6", "--teacher", "2", "--student", "2", "--dim", "2", "--sphere"]
@@ -77,3 +78,12 @@ def test_bad_input_is_refused(options, words):
     result = CliRunner().invoke(app, ["explore", *options])
     assert result.exit_code == 2
     assert words in result.output
+
+
+def test_labels_and_connections_have_room_on_a_narrow_screen():
+    heads = ["#", "verdict", "index", "label", "loss", "orbit", "family", "found", "|∇L|", "joins"]
+    row = ["2", "non-strict saddle", "1", "perturbed-6-copy", "0.041758881", "(3.7e9)", "8", "(2)", "1e-15", "0 - 1"]
+    assert _hidden(heads, [row], 80) == {8, 6, 5}
+    assert _hidden(heads, [row], 95) == {8}
+    assert _hidden(heads, [row], 120) == set()
+    assert 6 in _hidden(heads, [[*row[:6], "", *row[7:]]], 120)

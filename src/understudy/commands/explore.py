@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from understudy.experiments.exploring import Explore
     from understudy.landscape import Graph
 
+_LABEL = 24
+"""Characters that a label needs at least; longer ones take two lines."""
+
 
 def explore(
     activation: shared.Activation = "erf",
@@ -107,8 +110,7 @@ def _report(graph: Graph, seconds: float, as_json: bool) -> None:
 
     console = Console()
     heads, rows = columns(graph)
-    hidden = {6} if not any(row[6] for row in rows) else set()
-    hidden |= {8} if console.width < 100 else set()
+    hidden = _hidden(heads, rows, console.width)
     table = new_table()
     for i, head in enumerate(heads):
         if i not in hidden:
@@ -120,6 +122,18 @@ def _report(graph: Graph, seconds: float, as_json: bool) -> None:
     console.print(table)
     for sentence in [*told(graph), LEGEND]:
         console.print(sentence, highlight=False, style="dim" if sentence == LEGEND else None)
+
+
+def _hidden(heads: list[str], rows: list[list[str]], width: int) -> set[int]:
+    """Columns to leave out: families if there are none, then on a narrow screen gradient norms, families and orbits."""
+    hidden = {6} if not any(row[6] for row in rows) else set()
+    widths = [max(len(head), *(len(row[i]) for row in rows)) + 2 for i, head in enumerate(heads)]
+    widths[3] = min(widths[3], _LABEL)
+    for column in (8, 6, 5):
+        if sum(w for i, w in enumerate(widths) if i not in hidden) <= width:
+            break
+        hidden.add(column)
+    return hidden
 
 
 def _draw(graph: Graph, out: Path, quiet: bool) -> None:

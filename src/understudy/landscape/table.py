@@ -29,7 +29,7 @@ def columns(graph: Graph) -> tuple[list[str], list[list[str]]]:
 
 def _row(point: CriticalPoint, ways: str) -> list[str]:
     family = str(point.family) if point.family else "degenerate" if point.degenerate else ""
-    orbit = "?" if point.orbit is None else str(point.orbit)
+    orbit = "?" if point.orbit is None else _short(point.orbit)
     return [
         str(point.number),
         point.kind,
@@ -42,6 +42,15 @@ def _row(point: CriticalPoint, ways: str) -> list[str]:
         f"{point.certificate.gradient_norm:.0e}",
         ways,
     ]
+
+
+def _short(count: int) -> str:
+    """A number of at most seven characters.
+
+    >>> _short(44800), _short(3715891200)
+    ('44800', '3.7e9')
+    """
+    return str(count) if count < 10**7 else f"{count:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
 def _indices(point: CriticalPoint) -> str:
