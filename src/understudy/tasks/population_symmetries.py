@@ -59,8 +59,8 @@ def symmetries(task: "Population", neurons: Neurons) -> Symmetries:
 
 
 _OFF = 1e-10
-"""A neuron whose part of the function is this small a share of the strongest teacher's is off: searches end within about
-1e-6 of such a point in either weight."""
+"""A neuron whose part of the function is this small a share of the strongest teacher's is off. Searches end within
+about 1e-6 of such a point in either weight."""
 
 
 def balanced(task: "Population", vector: Float[Array, " P"]) -> Float[Array, " P"]:
