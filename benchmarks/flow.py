@@ -4,6 +4,7 @@ Compiling is not counted on any side. Solvers are timed in turn, three times, an
 gradient norm of 5e-8; our runs go on to rounding (1e-14 or so) by a justified jump.
 """
 
+import json
 import math
 import os
 import resource
@@ -143,19 +144,11 @@ def verdicts(console: Console) -> None:
 
 
 def cores(console: Console) -> None:
-    """Seeds to certificates with two processes and with one, compiled before."""
+    """Seeds to certificates with two processes and with one, compiled before, begun by a process of its own."""
     if core_count() < 2:
         console.print("Two processes: left out, there is one core.")
         return
-    task, seeds = problem(16, 8, 1)[0], 200
-
-    def run(jobs: int) -> float:
-        clock = time.perf_counter()
-        fit(task, seeds, jobs=jobs)
-        return time.perf_counter() - clock
-
-    fit(task, 40, jobs=2)
-    found = budget.alternate({"1": partial(run, 1), "2": partial(run, 2)}, 3, 120.0)
+    found = json.loads(_alone("fit_on_cores"))
     ratio = statistics.median(found["1"]) / statistics.median(found["2"])
     console.print(
         f"200 seeds of (16, 8) to certificates: one process {budget.told(found['1'])} s, two "
@@ -164,15 +157,32 @@ def cores(console: Console) -> None:
     )
 
 
+def fit_on_cores() -> None:
+    task, seeds = problem(16, 8, 1)[0], 200
+
+    def run(jobs: int) -> float:
+        clock = time.perf_counter()
+        fit(task, seeds, jobs=jobs)
+        return time.perf_counter() - clock
+
+    fit(task, 40, jobs=1), fit(task, 40, jobs=2)
+    print(json.dumps(budget.alternate({"1": partial(run, 1), "2": partial(run, 2)}, 3, 120.0)))
+
+
+def _alone(function: str) -> str:
+    """What a function of this module prints in a process of its own, where nothing else has been computed before."""
+    code = f"from benchmarks.flow import {function}; {function}()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout
+
+
 def largest(console: Console) -> None:
     """One seed of (256, 64), 16,512 parameters, from its start to a certificate, in a process of its own."""
-    code = "from benchmarks.flow import fit_largest; fit_largest()"
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
+        printed = _alone("fit_largest")
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         console.print(f"(256, 64), 16,512 parameters: no result within 600 s ({type(error).__name__})")
         return
-    seconds, flow, memory, kind = done.stdout.split("|")
+    seconds, flow, memory, kind = printed.split("|")
     console.print(
         f"(256, 64), 16,512 parameters, one seed, alone, with compiling: {float(seconds):.0f} s to '{kind.strip()}' "
         "with "
@@ -255,9 +265,7 @@ def first_second(console: Console) -> None:
 
 
 def memory(console: Console) -> None:
-    code = "from benchmarks.flow import peak; peak()"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    console.print(f"Peak memory of (48, 16) × 20, its own process: {float(printed):.2f} GiB (required: under 2)")
+    console.print(f"Peak memory of (48, 16) × 20, its own process: {float(_alone('peak')):.2f} GiB (required: under 2)")
 
 
 def peak() -> None:

@@ -74,7 +74,6 @@ def test_functions_of_a_user_are_not_kept(run, tmp_path):
     for extra in ("(lambda x: x)", "type('Mine', (), {})", "keep_compiled_programs"):
         assert run(extra=extra)[0] == ["traced"]
     assert len(programs(tmp_path)) == 1  # the task's constant
-    assert len(programs(tmp_path)) == 1  # the task's constant
 
 
 def test_a_program_that_fails_only_when_it_runs_is_compiled_again(tmp_path, monkeypatch):

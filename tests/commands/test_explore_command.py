@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 import understudy as us
 from understudy.cli import app
-from understudy.commands.explore import _hidden
 from understudy.experiments import exploring
 
 CASE = ["explore", "--activation", "hermite:6", "--teacher", "2", "--student", "2", "--dim", "2", "--sphere"]
@@ -80,10 +79,9 @@ def test_bad_input_is_refused(options, words):
     assert words in result.output
 
 
-def test_labels_and_connections_have_room_on_a_narrow_screen():
-    heads = ["#", "verdict", "index", "label", "loss", "orbit", "family", "found", "|∇L|", "joins"]
-    row = ["2", "non-strict saddle", "1", "perturbed-6-copy", "0.041758881", "(3.7e9)", "8", "(2)", "1e-15", "0 - 1"]
-    assert _hidden(heads, [row], 80) == {8, 6, 5}
-    assert _hidden(heads, [row], 95) == {8}
-    assert _hidden(heads, [row], 120) == set()
-    assert 6 in _hidden(heads, [[*row[:6], "", *row[7:]]], 120)
+def test_a_narrow_screen_shows_labels_and_connections_whole_and_names_what_it_leaves_out(tmp_path):
+    result = CliRunner().invoke(app, [*CASE, "--starts", "64", "--out", str(tmp_path)], env={"COLUMNS": "70"})
+    rows = result.stdout.splitlines()
+    assert max(len(row) for row in rows if str(tmp_path) not in row) <= 70
+    assert any("strict saddle" in row and "1-leaning-pair" in row and "0 - 1" in row for row in rows)
+    assert "The screen is too narrow to show: found, family, |∇L|." in rows

@@ -13,14 +13,11 @@ from understudy.commands import shared
 from understudy.commands.describing import describe
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_out, options_of, translate
-from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, storing
+from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, show_table, storing
 
 if TYPE_CHECKING:
     from understudy.experiments.exploring import Explore
     from understudy.landscape import Graph
-
-_LABEL = 24
-"""Characters that a label needs at least; longer ones take two lines."""
 
 
 def explore(
@@ -110,30 +107,14 @@ def _report(graph: Graph, seconds: float, as_json: bool) -> None:
 
     console = Console()
     heads, rows = columns(graph)
-    hidden = _hidden(heads, rows, console.width)
-    table = new_table()
-    for i, head in enumerate(heads):
-        if i not in hidden:
-            table.add_column(head, justify="left" if i in LEFT else "right", no_wrap=i != 3, overflow="fold")
+    table = new_table(heads, [heads[i] for i in LEFT])
     for row in rows:
         row[3] = on_two_lines(row[3]) if console.width < 110 else row[3]
-        table.add_row(*[cell for i, cell in enumerate(row) if i not in hidden])
+        table.add_row(*row)
     console.print(title(graph), highlight=False)
-    console.print(table)
+    show_table(console, table)
     for sentence in [*told(graph), LEGEND]:
         console.print(sentence, highlight=False, style="dim" if sentence == LEGEND else None)
-
-
-def _hidden(heads: list[str], rows: list[list[str]], width: int) -> set[int]:
-    """Columns to leave out: families if there are none, then on a narrow screen gradient norms, families and orbits."""
-    hidden = {6} if not any(row[6] for row in rows) else set()
-    widths = [max(len(head), *(len(row[i]) for row in rows)) + 2 for i, head in enumerate(heads)]
-    widths[3] = min(widths[3], _LABEL)
-    for column in (8, 6, 5):
-        if sum(w for i, w in enumerate(widths) if i not in hidden) <= width:
-            break
-        hidden.add(column)
-    return hidden
 
 
 def _draw(graph: Graph, out: Path, quiet: bool) -> None:

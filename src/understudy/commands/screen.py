@@ -89,7 +89,7 @@ def show_table(console: Console, table: Table) -> None:
     left_out: list[str] = []
     while len(table.columns) > 2:
         wide = console.options.update(width=10_000)
-        if Measurement.get(console, wide, table).minimum <= console.width:
+        if Measurement.get(console, wide, table).maximum <= console.width:
             break
         left_out.insert(0, str(table.columns.pop().header))
     console.print(table)

@@ -15,6 +15,7 @@ the slope along the valley falls by 8 (r³) or 4 (a²) if the scale is doubled.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class Lengthening:
         return f"{'; '.join(words)}. The loss falls to about {self.limit_loss * unit:.7g}"
 
 
-def may_lengthen(neurons: Neurons | None) -> bool:
+def may_lengthen(neurons: Neurons | None) -> TypeGuard[Neurons]:
     """Whether the theory above holds for these neurons, wherever they are."""
     if neurons is None or neurons.bias or not neurons.trained_outputs:
         return False
@@ -93,7 +94,7 @@ def may_lengthen(neurons: Neurons | None) -> bool:
 
 def suspects(neurons: Neurons | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Neurons that are far out, and neurons that are nearly linear; none where the theory above does not hold."""
-    if neurons is None or not may_lengthen(neurons):
+    if not may_lengthen(neurons):
         return (), ()
     activation = neurons.activation
     scale = activation.steepness * np.linalg.norm(neurons.incoming, axis=1)

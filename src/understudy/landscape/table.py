@@ -14,16 +14,16 @@ LEGEND = (
     "orbit: number of symmetric copies; family: dimension of the set of equivalent networks around the point; found: "
     "searches that ended here; joins: where both descents from a saddle of index 1 end."
 )
-LEFT = (1, 3, 9)
+LEFT = (1, 3, 5)
 """Columns of words; the others are numbers."""
 
 
 def columns(graph: Graph) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of the table."""
+    """Heads and cells of the table, what matters most first: narrow screens leave out the last columns."""
     ways: dict[int, list[str]] = {}
     for way in graph.connections:
         ways.setdefault(way.saddle, []).append(joins(way))
-    heads = ["#", "verdict", "index", "label", "loss", "orbit", "family", "found", "|∇L|", "joins"]
+    heads = ["#", "verdict", "index", "label", "loss", "joins", "orbit", "found", "family", "|∇L|"]
     return heads, [_row(point, ", ".join(ways.get(point.number, []))) for point in graph.points]
 
 
@@ -36,11 +36,11 @@ def _row(point: CriticalPoint, ways: str) -> list[str]:
         _indices(point),
         point.label,
         f"{point.loss:.9f}",
-        orbit if not point.family else f"({orbit})",
-        family,
-        str(point.found) if point.found else f"({point.reached})",
-        f"{point.certificate.gradient_norm:.0e}",
         ways,
+        orbit if not point.family else f"({orbit})",
+        str(point.found) if point.found else f"({point.reached})",
+        family,
+        f"{point.certificate.gradient_norm:.0e}",
     ]
 
 

@@ -84,6 +84,12 @@ class Case:
         return null @ left[:, int(np.sum(singular > 1e-8)) :]
 
     @cached_property
+    def step_across(self) -> np.ndarray:
+        """Newton's step in the directions that are not zero modes."""
+        stiff = self.spectrum.vectors[:, ~self.spectrum.zero]
+        return -stiff @ ((stiff.T @ self.around.gradient) / self.spectrum.values[~self.spectrum.zero])
+
+    @cached_property
     def slopes(self) -> np.ndarray:
         """Slopes along the zero modes, where they are smaller: here, or after Newton's step in the other directions.
 
@@ -95,8 +101,7 @@ class Case:
         here = np.abs(found.vectors[:, zero].T @ gradient)
         if zero.all() or not np.any(here > self.noise_along):
             return here
-        stiff = found.vectors[:, ~zero]
-        there = self.around.evaluate(-stiff @ ((stiff.T @ gradient) / found.values[~zero]))[1]
+        there = self.around.evaluate(self.step_across)[1]
         settled = np.abs(found.vectors[:, zero].T @ there)
         return np.minimum(here, np.where(np.isfinite(settled), settled, here))
 
@@ -140,15 +145,15 @@ def _settled(case: Case, outside: int, tolerance: float) -> Case:
 
     A gradient above rounding moves the point off a flat set, and makes small curvatures of its zero modes.
     """
-    around, found = case.around, case.spectrum
-    stiff = found.vectors[:, ~found.zero]
-    offset = -stiff @ ((stiff.T @ around.gradient) / found.values[~found.zero])
+    around, offset = case.around, case.step_across
     there = Surroundings(around.task, around.place(offset))
     if not there.finite or there.kinked:
         return case
-    smaller = there.unit * np.linalg.norm(there.gradient) < _SMALLER * around.unit * np.linalg.norm(around.gradient)
-    after = _at(there, outside, tolerance, None) if smaller else case
-    return case if after.spectrum.unsure else replace(after, travelled=float(np.linalg.norm(offset)))
+    before, after = (np.linalg.norm(x.gradient) * x.unit for x in (around, there))
+    if not after < _SMALLER * before:
+        return case
+    settled = _at(there, outside, tolerance, None)
+    return case if settled.spectrum.unsure else replace(settled, travelled=float(np.linalg.norm(offset)))
 
 
 def _has_grown(here: Spectrum, hessian: np.ndarray) -> bool:
