@@ -18,10 +18,10 @@ demo: $(STAMP)
 COVERAGE = --cov --cov-report=term
 test: $(STAMP) browser
 	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
-	$(BIN)/python -m pytest -n 2 -m "not thorough" $(COVERAGE)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not thorough" $(COVERAGE)
 
 thorough: $(STAMP) browser
-	$(BIN)/python -m pytest -n 2 -m thorough
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m thorough
 
 # Chromium, for the tests of the lab's page, from Debian's packages where that is possible.
 browser:
