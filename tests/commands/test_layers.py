@@ -96,7 +96,7 @@ def test_biases_count_and_data_may_come_from_another_file(tmp_path):
         ({"W2": np.zeros((1, 5))}, "layer 2 has weights (1, 5)"),
         ({"inputs": np.zeros((4, 3))}, "(N, 2), N ≥ 1; received shape (4, 3)"),
         ({"targets": np.zeros(3)}, "4 inputs need targets"),
-        ({"targets": np.zeros((4, 2))}, "shapes"),
+        ({"targets": np.zeros((4, 2))}, "outputs have shape (4, 1) where the targets have (4, 2)"),
     ],
 )
 def test_bad_input_exits_2(tmp_path, changes, message):
@@ -119,10 +119,10 @@ def test_dead_neurons_are_counted_by_activations(tmp_path):
 @pytest.mark.parametrize(
     ("targets", "cost", "message"),
     [
-        ([0, 2, 1, 0], "squared", "give --cost cross-entropy"),
-        ([0, 2, 3, 0], "cross-entropy", "whole numbers from 0 to 2"),
-        ([-1, 0, 1, 1], "cross-entropy", "received -1, 0, 1"),
-        ([0.5, 1, 2, 1], "cross-entropy", "received 0.5, 1, 2"),
+        ([0, 2, 1, 0], "squared", "use --cost cross-entropy"),
+        ([0, 2, 3, 0], "cross-entropy", "go up to 3, but the network has only 3 outputs"),
+        ([-1, 0, 1, 1], "cross-entropy", "received [-1, 0, 1]"),
+        ([0.5, 1, 2, 1], "cross-entropy", "received [0.5, 1.0, 2.0]"),
         (-np.ones((4, 3)), "cross-entropy", "probabilities"),
     ],
 )
@@ -131,6 +131,13 @@ def test_labels_that_do_not_fit_are_explained(tmp_path, targets, cost, message):
     done = run(tmp_path / "net.npz", "--cost", cost)
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
+
+
+def test_biases_need_a_constant_row(tmp_path):
+    np.savez(tmp_path / "net.npz", **(stored() | {"b1": np.ones(3), "b2": np.zeros(1)}))
+    done = run(tmp_path / "net.npz", "--bias", 0)
+    assert done.exit_code == 2
+    assert "--bias must be positive, because this network has biases; received --bias 0" in " ".join(done.output.split())
 
 
 def test_labels_are_the_outputs_of_the_same_number(tmp_path):

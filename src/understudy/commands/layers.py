@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from understudy.commands import shared
-from understudy.commands.options import check_out
+from understudy.commands.options import check_out, options_of, translate
 from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
 from understudy.commands.sources import name_of, read_stored
 
-if TYPE_CHECKING:
-    from understudy.networks import Deep, TwoLayer
-    from understudy.regularised.streamed import Chunks
-    from understudy.tasks.regularised import Regularised
+OPTIONS = options_of("activation", "bias", "cost", "penalty")
 
-
-SHOWN = 1000
-"""The largest number of inputs whose covariances (N × N) are drawn and stored. All else uses all inputs."""
+LOOSE = 0.05
+"""Gaps above this share of the loss come with the remark that the bound itself may be loose."""
 
 
 def layers(
@@ -54,13 +50,14 @@ def layers(
     from rich.console import Console
 
     from understudy.network_files import read_data
+    from understudy.regularised.layer_rows import best_of_any_width, chunks_of, examine_layers
 
     try:
         stored = read_stored(network, seed)
         inputs, targets = (stored.inputs, stored.targets) if data is None else read_data(data)
         if inputs is None or targets is None:
             raise ValueError(f"{data or network} has no arrays inputs (N, d) and targets. Give --data FILE.npz.")
-        chunks, parameters = make_chunks(
+        chunks, parameters = chunks_of(
             stored.network, inputs, targets, penalty, bias, activation or stored.activation or "relu", cost
         )
         if not 0 <= tolerance < 2:
@@ -68,9 +65,9 @@ def layers(
         if bound and len(parameters) != 2:
             raise ValueError(f"--bound is for networks with one hidden layer; this one has {len(parameters) - 1}.")
     except (ValueError, TypeError, OSError) as error:
-        fail(str(error))
+        fail(translate(error, OPTIONS))
     with Console(stderr=True, quiet=json_).status("forces, covariances and rays …"):
-        rows, summary, arrays = examine(chunks, parameters, tolerance)
+        rows, summary, arrays = examine_layers(chunks, parameters, tolerance)
     if bound:
         with Console(stderr=True, quiet=json_).status("the best network of any width …"):
             summary["any_width"] = best_of_any_width(chunks.take(slice(None)), summary["loss"])
@@ -99,145 +96,6 @@ def _write(place: Path, rows: list[dict[str, Any]], arrays: dict[str, Any]) -> l
     return [archive, *plots.save(plots.layers(rows, arrays), place)]
 
 
-def make_problem(
-    network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
-) -> tuple[Regularised, Any]:
-    """The regularised problem on all inputs, and the network as a point of it."""
-    chunks, parameters = make_chunks(network, inputs, targets, penalty, bias, activation, cost)
-    return chunks.take(slice(None)), parameters
-
-
-def make_chunks(
-    network: TwoLayer | Deep, inputs: Any, targets: Any, penalty: float, bias: float, activation: str, cost: str
-) -> tuple[Chunks, tuple[Any, ...]]:
-    """The regularised problem in chunks, and the weights. Biases are β times a column; β is 0 without biases."""
-    import numpy as np
-
-    from understudy.regularised.streamed import Chunks
-    from understudy.surgery.parts import check_inputs, unpack
-
-    weights, biases = unpack(network)
-    x = check_inputs(inputs, weights[0].shape[1])
-    if not any(b.any() for b in biases):
-        bias = 0.0
-    elif not bias:
-        raise ValueError("This network has biases: --bias must be positive.")
-    else:
-        weights = [np.concatenate([w, b[:, None] / bias], axis=1) for w, b in zip(weights, biases, strict=True)]
-    hidden = [len(w) for w in weights[:-1]]
-    targets = check_targets(targets, len(weights[-1]), cost)
-    if not np.all(np.isfinite(targets)):
-        raise ValueError("Targets must be finite; received NaN or infinite entries.")
-    chunks = Chunks(x, targets, hidden, penalty=penalty, bias=bias, activation=activation, cost=cost)
-    chunks.take(slice(0, 1)).flatten(tuple(weights))  # raises if options are wrong or the targets do not fit
-    return chunks, tuple(weights)
-
-
-def check_targets(targets: Any, outputs: int, cost: str) -> Any:
-    """Targets as the cost takes them: class labels become one row of probabilities each."""
-    import numpy as np
-
-    from understudy.tasks.costs import one_hot
-
-    y = np.asarray(targets)
-    if y.ndim == 1 and outputs > 1 and cost == "squared":
-        raise ValueError(
-            f"The network has {outputs} outputs and the targets are one number per input. If they are class labels, "
-            "give --cost cross-entropy."
-        )
-    if cost != "cross-entropy":
-        return y
-    if y.ndim == 1:
-        if not np.all(y == np.round(y)) or np.any(y < 0) or np.any(y >= outputs):
-            raise ValueError(
-                f"Class labels are whole numbers from 0 to {outputs - 1}, because the network has {outputs} outputs; "
-                f"received {', '.join(f'{value:g}' for value in np.unique(y)[:6])}."
-            )
-        return one_hot(y, outputs)
-    if np.any(y < 0) or not np.allclose(y.sum(axis=1), 1, atol=1e-6):
-        raise ValueError(
-            "--cost cross-entropy takes class labels, or probabilities: numbers of at least 0 that add up to 1 per "
-            "input."
-        )
-    return y
-
-
-def examine(
-    chunks: Chunks, parameters: tuple[Any, ...], tolerance: float
-) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
-    """One row per hidden layer, a summary, and the arrays behind them for the first SHOWN inputs."""
-    import numpy as np
-
-    from understudy.activations import activate
-    from understudy.regularised.representation import activations_before, to_representations
-    from understudy.regularised.streamed import sum_over
-    from understudy.surgery import aligned_groups
-
-    sums = sum_over(chunks, parameters)
-    shown = chunks.take(slice(0, SHOWN))
-    representations = to_representations(shown, parameters)
-    before = activations_before(shown, representations)
-    rows, arrays = [], {"output": representations[-1]}
-    for number, layer in enumerate(sums.layers[:-1], start=1):
-        representation = layer.representation()
-        alive = np.flatnonzero(layer.largest > 1e-6 * layer.largest.max())
-        near = aligned_groups(representation[alive], tolerance=tolerance, silent=1e-6)
-        groups = [tuple(int(alive[i]) for i in group) for group in near]
-        attraction, repulsion = layer.forces(shown.penalty)
-        sizes = [float(np.linalg.norm(f)) for f in (attraction, repulsion, attraction + repulsion)]
-        after = sums.layers[number].factor[:, : len(representation)]  # without the constant row of the biases
-        rows.append(
-            {
-                "layer": number,
-                "neurons": len(representation),
-                "rank": _rank(representation),
-                "rank_activated": _rank(after),
-                "rays": len(groups),
-                "mergeable": sum(len(g) - 1 for g in groups),
-                "dead": len(representation) - sum(len(g) for g in groups),
-                "groups": [list(g) for g in groups if len(g) > 1],
-                "attraction": sizes[0],
-                "repulsion": sizes[1],
-                "imbalance": sizes[2] / max(sizes[0], sizes[1], 1e-300),
-            }
-        )
-        z = representations[number - 1]
-        h = activate(shown.activation, z)
-        arrays |= {
-            f"Z{number}": z,
-            f"attraction{number}": layer.onto_inputs(attraction, before[number - 1]),
-            f"repulsion{number}": layer.onto_inputs(repulsion, before[number - 1]),
-            f"K{number}": z.T @ z,
-            f"K_activated{number}": h.T @ h + shown.bias**2,
-        }
-    slopes = [layer.gradient + 2 * shown.penalty * layer.weights for layer in sums.layers]
-    summary = {
-        "samples": chunks.samples,
-        "widths": list(shown.widths),
-        "penalty": shown.penalty,
-        "bias": shown.bias,
-        "loss": sums.cost + shown.penalty * sum(float(np.sum(layer.weights**2)) for layer in sums.layers),
-        "gradient_norm": float(np.sqrt(sum(np.sum(slope**2) for slope in slopes))),
-        "kinks": 0 if sums.gates is None else int(np.sum(np.abs(sums.gates) < 1)),
-        "useless_weights": sum(float(np.sum((s.weights - s.least_weights()) ** 2)) for s in sums.layers),
-    }
-    return rows, summary, arrays
-
-
-LOOSE = 0.05
-"""Gaps above this share of the loss come with the remark that the bound itself may be loose."""
-
-
-def best_of_any_width(task: Regularised, loss: float) -> dict[str, Any]:
-    """What is known of the best network of any width: a lower bound of its loss, and the best network found."""
-    from understudy.regularised import minimise_globally
-
-    found = minimise_globally(task)
-    least = min(loss, found.value)
-    lower = max(found.value - found.gap, 0.0)
-    return {"lower_bound": lower, "best_found": least, "within": (loss - lower) / loss if loss > 0 else 0.0}
-
-
 def _of_any_width(summary: dict[str, Any]) -> str:
     """The bound in a sentence or two."""
     known = summary["any_width"]
@@ -251,14 +109,6 @@ def _of_any_width(summary: dict[str, Any]) -> str:
             "the network may be much better than this says."
         )
     return words
-
-
-def _rank(matrix: Any) -> int:
-    """Numerical rank: singular values above 1e-6 of the largest."""
-    import numpy as np
-
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int((values > 1e-6 * max(float(values[0]), 1e-300)).sum())
 
 
 def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]) -> None:

@@ -138,8 +138,8 @@ def _two_layers(file: Path, network: Deep) -> TwoLayer:
 
 
 def _of_data(point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> tuple[Task, Any]:
-    from understudy.commands.layers import make_problem
     from understudy.networks import TwoLayer
+    from understudy.regularised.layer_rows import problem_of
     from understudy.tasks import Empirical
 
     arrays = read_data_options(Path(given["data"]), given.get("target"), given.get("held_out", "0"))
@@ -150,7 +150,7 @@ def _of_data(point: TwoLayer | Deep, activation: str, given: dict[str, Any]) -> 
             f"The network has {inputs} inputs; the data in {given['data']} have {x.shape[1]} columns of inputs."
         )
     if "penalty" in given:
-        return make_problem(point, x, y, given["penalty"], 1.0, activation, cost)
+        return problem_of(point, x, y, given["penalty"], 1.0, activation, cost)
     return Empirical(point, x, y, activation=activation, cost=cost), point
 
 
