@@ -54,6 +54,12 @@ def jsonable(value: Any, where: str = "value") -> Any:
     )
 
 
+def finite_or_none(value: float) -> float | None:
+    """Return a number, or None for NaN and infinities, which JSON cannot express."""
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
 def canonical_json(value: Any, where: str = "value") -> str:
     """Return the one JSON text of `value`: keys sorted, floats by `repr`, no white space, ASCII.
 

@@ -127,8 +127,13 @@ def checksum(dataset: xr.Dataset) -> str:
     return digest.hexdigest()
 
 
-def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Dataset) -> Path:
-    """Write a sealed file of `dataset` with the configuration in its attributes, atomically; see `Store.save`."""
+def write_result(path: str | os.PathLike[str], configuration: Mapping[str, Any], dataset: xr.Dataset) -> Path:
+    """Write a sealed file of `dataset` with the configuration in its attributes, atomically; see `Store.save`.
+
+    The file name ends in `.nc`, which is added if it is missing.
+    """
+    file = Path(path)
+    file = file if file.suffix == ".nc" else file.with_name(f"{file.name}.nc")
     stored = dataset.drop_encoding()
     stored.attrs = {
         **dataset.attrs,
@@ -149,10 +154,10 @@ def write_result(path: Path, configuration: Mapping[str, Any], dataset: xr.Datas
     content = buffer.getvalue()
     if checksum(_parse(content)) != stored.attrs["checksum"]:
         raise ValueError(
-            f"The dataset for {path.name} does not survive being written as netCDF, so it was not stored; "
+            f"The dataset for {file.name} does not survive being written as netCDF, so it was not stored; "
             f"use numbers, booleans or strings with plain attributes. Received:\n{dataset}"
         )
-    return write_atomically(path, content + _SEAL_MARK + hashlib.sha256(content).digest())
+    return write_atomically(file, content + _SEAL_MARK + hashlib.sha256(content).digest())
 
 
 def read_result(path: str | os.PathLike[str]) -> xr.Dataset:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from understudy.commands.fit import print_table
+from understudy.commands.fit import print_runs
 from understudy.results.table import Line
 
 CASES = [
@@ -31,7 +31,7 @@ def test_every_word_and_number_is_there_on_eighty_columns(theory, labels, parts,
         Line(kind, label, 1, loss, theory, -1.5e-3, 1.5e-3, 1.5e-3, 2 * (kind == kinds[2]), i, (i,))
         for i, (kind, label, loss) in enumerate(zip(kinds, labels, losses, strict=True))
     ]
-    print_table(FakeRuns(lines=lines), 1.0, 0)
+    print_runs(FakeRuns(lines=lines), 1.0, 0)
     printed = capsys.readouterr().out
     assert "…" not in printed
     assert max(map(len, printed.split("\n"))) <= 80

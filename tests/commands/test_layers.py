@@ -137,7 +137,9 @@ def test_biases_need_a_constant_row(tmp_path):
     np.savez(tmp_path / "net.npz", **(stored() | {"b1": np.ones(3), "b2": np.zeros(1)}))
     done = run(tmp_path / "net.npz", "--bias", 0)
     assert done.exit_code == 2
-    assert "--bias must be positive, because this network has biases; received --bias 0" in " ".join(done.output.split())
+    assert "--bias must be positive, because this network has biases; received --bias 0" in " ".join(
+        done.output.split()
+    )
 
 
 def test_labels_are_the_outputs_of_the_same_number(tmp_path):

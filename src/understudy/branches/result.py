@@ -154,9 +154,10 @@ class Continuation:
     def save(self, path: str | Path) -> Path:
         """Write everything to one file, atomically; `understudy.open(path)` reads it. `.nc` is added if it is
         missing."""
-        from understudy.branches.stored import save
+        from understudy.branches.stored import KIND
+        from understudy.store import write_result
 
-        return save(self, Path(path))
+        return write_result(path, {"kind": KIND, "parameter": self.parameter}, self.to_dataset())
 
 
 def _branch_record(branch: Branch) -> dict[str, Any]:

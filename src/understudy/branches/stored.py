@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.branches.result import Branch, Continuation, Side, SpecialPoint
-from understudy.store import write_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,12 +34,6 @@ def to_dataset(result: Continuation) -> xr.Dataset:
         for name in ("parameters", "losses", "index", "least_eigenvalue", "points"):
             del record[name]
     return xr.Dataset(data, attrs={KIND: json.dumps(about), "parameter": result.parameter})
-
-
-def save(result: Continuation, path: Path) -> Path:
-    """Write one sealed file."""
-    file = path if path.suffix == ".nc" else path.with_name(path.name + ".nc")
-    return write_result(file, {"kind": KIND, "parameter": result.parameter}, to_dataset(result))
 
 
 def from_dataset(dataset: xr.Dataset) -> Continuation:

@@ -14,7 +14,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.options import check_out, options_of, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table, show_table
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, tell_files, unstored
 from understudy.extras import need
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ def align(
         _print_table(summaries, seconds)
     if out is not None and unsaved is None:
         unsaved = _draw(cells, results, numbers, threshold, out, json_)
-    if unsaved is not None:
-        complain(f"Results could not be stored: {unsaved}. Name another place with --out.")
-        raise typer.Exit(1)
+    exit_if_unstored(None if unsaved is None else unstored(unsaved))
 
 
 def _check(threshold: float, workers: int | None, remote: bool, out: Path | None) -> None:
@@ -188,7 +186,7 @@ def _draw(
     except OSError as error:
         return str(error)
     if not quiet:
-        typer.echo("Figure: " + ", ".join(str(p) for p in paths))
+        tell_files("Figure", paths)
     return None
 
 

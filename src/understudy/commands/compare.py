@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from understudy.commands import shared
-from understudy.commands.modules import read_inputs, read_module
+from understudy.commands.modules import read_module, read_module_data
 from understudy.commands.screen import fail
 from understudy.extras import need
 
@@ -39,7 +39,7 @@ def compare(
         found = ut.compare(
             read_module(student, module),
             read_module(teacher, teacher_module or module),
-            read_inputs(data),
+            read_module_data(data),
             threshold=threshold,
             signed=not either_sign,
         )

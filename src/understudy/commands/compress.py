@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from understudy.commands import shared
-from understudy.commands.modules import read_inputs, read_module
+from understudy.commands.modules import read_module, read_module_data
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail
+from understudy.commands.screen import fail, tell_files
 from understudy.extras import need
 
 FORMATS = ("pt", "safetensors", "pt2", "onnx", "npz")
@@ -68,7 +68,7 @@ def compress(
     files: list[str] = []
     try:
         model = read_module(network, module)
-        given = None if data is None else read_inputs(data)
+        given = None if data is None else read_module_data(data)
         found: Any
         if all(value is None for value in targets.values()):
             if given is None:
@@ -91,8 +91,7 @@ def compress(
         print(json.dumps({"network": str(network), **report.to_dict(), "files": files}, indent=1))
         return
     typer.echo(str(found))
-    if files:
-        typer.echo("Written: " + ", ".join(files))
+    tell_files("Written", files)
 
 
 def _numbers(text: str | None) -> list[int] | None:

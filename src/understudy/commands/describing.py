@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.commands.options import option_of
+
 if TYPE_CHECKING:
     from understudy.experiments.fit import Fit
     from understudy.experiments.flow_fit import FlowFit
@@ -26,9 +28,8 @@ def describe(chosen: dict[str, Any]) -> FlowFit:
     data = given.pop("data", None)
     for name in OF_TEACHER if data is not None else OF_DATA:
         if name in given:
-            option = "--" + name.replace("_", "-")
             other = "which has no teacher" if data is not None else "and there is none"
-            raise ValueError(f"{option} {'does not go' if data is not None else 'goes'} with --data, {other}.")
+            raise ValueError(f"{option_of(name)} {'does not go' if data is not None else 'goes'} with --data, {other}.")
     if data is not None:
         return _of_data(Path(data), given)
     given.setdefault("student", STUDENT)

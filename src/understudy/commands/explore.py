@@ -13,7 +13,7 @@ from understudy.commands import shared
 from understudy.commands.describing import describe
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_out, options_of, translate
-from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, show_table, storing
+from understudy.commands.screen import exit_interrupted, fail, new_table, on_two_lines, show_table, storing, tell_files
 
 if TYPE_CHECKING:
     from understudy.experiments.exploring import Explore
@@ -118,8 +118,6 @@ def _report(graph: Graph, seconds: float, as_json: bool) -> None:
 
 
 def _draw(graph: Graph, out: Path, quiet: bool) -> None:
-    from rich.console import Console
-
     from understudy import plots
     from understudy.store import configuration_hash
 
@@ -127,4 +125,4 @@ def _draw(graph: Graph, out: Path, quiet: bool) -> None:
     with storing():
         paths = plots.save(plots.explore(graph), stem)
     if not quiet:
-        Console().print("Figures: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+        tell_files("Figures", paths)

@@ -17,13 +17,23 @@ from understudy.commands.describing import describe, read_activation
 from understudy.commands.options import (
     check_limit,
     check_out,
+    option_of,
     options_of,
     parse_list,
     parse_seeds,
     read_place,
     translate,
 )
-from understudy.commands.screen import complain, exit_interrupted, fail, new_table, on_two_lines, show_table
+from understudy.commands.screen import (
+    complain,
+    exit_interrupted,
+    fail,
+    new_table,
+    on_two_lines,
+    show_table,
+    tell_files,
+    unstored,
+)
 
 if TYPE_CHECKING:
     from understudy.experiments.collecting import Place
@@ -156,8 +166,9 @@ def _continued(
         raise ValueError("--continue works on this machine; leave --cluster and --scheduler-file out.")
     for name, value in chosen.items():
         if name not in (*CONTINUED, *FUNCTIONS) and value is not None and value is not False:
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"--continue takes the task and its starts from the stored fit. Leave {option} out.")
+            raise ValueError(
+                f"--continue takes the task and its starts from the stored fit. Leave {option_of(name)} out."
+            )
     # Import `module:function` before reading the stored fit, which refers to it by name.
     typed = {name: read_activation(chosen[name]) for name in FUNCTIONS if _was_typed(context, name)}
     changes = {name: chosen[name] for name in CONTINUED if chosen[name] is not None}
@@ -165,7 +176,7 @@ def _continued(
     for name, activation in typed.items():
         stored = getattr(description, name, None) or description.activation
         if name_of_activation(activation) != name_of_activation(stored):
-            option = "--" + name.replace("_", "-")
+            option = option_of(name)
             raise ValueError(f"The stored fit has {stored}; received {option} {activation}. Leave {option} out.")
     return description, ends, numbers
 
@@ -217,7 +228,7 @@ def _report(description: FlowFit, outcome: FitOutcome, seconds: float, as_json: 
                 row["proof"] = {"holds": proof.holds, "statement": proof.statement}
         print(json.dumps(jsonable({"task": task, "seconds": round(seconds, 3), "runs": runs}), indent=1))
     elif len(outcome.runs):
-        print_table(outcome.runs, seconds, outcome.reused)
+        print_runs(outcome.runs, seconds, outcome.reused)
         _tell_proofs(outcome)
 
 
@@ -229,7 +240,7 @@ def _tell_proofs(outcome: FitOutcome) -> None:
         _say(f"{count} of {len(proofs)} {words}")
 
 
-def print_table(runs: Any, seconds: float, reused: int) -> None:
+def print_runs(runs: Any, seconds: float, reused: int) -> None:
     """Print the table of runs; long words take two lines on a narrow screen."""
     from rich.console import Console
 
@@ -269,7 +280,7 @@ def _draw(description: FlowFit, outcome: FitOutcome, out: Path, quiet: bool) -> 
         complain(f"The figure could not be written: {error}")
         return
     if not quiet:
-        _say("Figure: " + ", ".join(str(p) for p in paths))
+        tell_files("Figure", paths)
 
 
 def _complain(outcome: FitOutcome, asked: int, limit: float | None) -> None:
@@ -279,7 +290,7 @@ def _complain(outcome: FitOutcome, asked: int, limit: float | None) -> None:
     if outcome.unfinished:
         complain(f"{len(outcome.runs)} of {asked} seeds finished within --limit {limit:g} s.")
     if outcome.unsaved is not None:
-        complain(f"Results could not be stored: {outcome.unsaved}. Name another place with --out.")
+        complain(unstored(outcome.unsaved))
     if outcome.abandoned:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -12,7 +12,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.options import check_out, options_of, read_place, translate
-from understudy.commands.screen import fail, new_table, show_table, storing
+from understudy.commands.screen import fail, new_table, show_table, storing, tell_files
 
 if TYPE_CHECKING:
     from understudy.experiments.collecting import Place
@@ -110,7 +110,7 @@ def _store(content: dict[str, Any], stem: Path, quiet: bool) -> None:
         paths = plots.save(plots.grow(content["stages"], content["task"]), stem)
         paths.append(write_json(stem.with_name(f"{stem.name}.json"), content))
     if not quiet:
-        typer.echo("Files: " + ", ".join(str(p) for p in paths))
+        tell_files("Files", paths)
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.options import check_out, options_of, translate
-from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, tell_files, try_to_store
 from understudy.commands.sources import name_of, read_stored
 
 OPTIONS = options_of("activation", "bias", "cost", "penalty")
@@ -136,5 +136,4 @@ def _print(rows: list[dict[str, Any]], summary: dict[str, Any], paths: list[str]
     )
     if "any_width" in summary:
         console.print(_of_any_width(summary), highlight=False)
-    if paths:
-        console.print("Files: " + ", ".join(paths), soft_wrap=True, highlight=False)
+    tell_files("Files", paths)

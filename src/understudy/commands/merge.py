@@ -11,7 +11,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.options import check_out
-from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, tell_files, try_to_store
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
@@ -168,5 +168,4 @@ def _print_table(
             f"by {elsewhere:.1e} relative.",
             highlight=False,
         )
-    if files:
-        console.print("Written: " + ", ".join(str(f) for f in files), soft_wrap=True, highlight=False)
+    tell_files("Written", files)

@@ -41,7 +41,7 @@ def make_module(name: str) -> nn.Module:
     return made
 
 
-def read_inputs(path: Path) -> Any:
+def read_module_data(path: Path) -> Any:
     """Inputs (N, …) of a .npy file, or `inputs` and `targets` of an .npz, ready for `understudy.torch`."""
     import numpy as np
 

@@ -14,7 +14,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.online_phases import show_phases
 from understudy.commands.options import check_out, options_of, translate
-from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, tell_files, try_to_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,8 +99,7 @@ def online(
         print(json.dumps(_as_json(told, result, plateaus, beside, seconds), indent=1))
     else:
         _print(told, result, plateaus, beside, seconds, certify)
-        if files:
-            typer.echo("Written: " + ", ".join(str(path) for path in files))
+        tell_files("Written", files)
     exit_if_unstored(problem)
     if result.ending == "diverged":
         raise typer.Exit(1)
@@ -134,25 +133,23 @@ def _store(
 
 
 def _plateau_json(plateau: Plateau) -> dict[str, Any]:
+    from understudy.files import finite_or_none
+
     names = ("kind", "loss", "gradient_norm", "least_eigenvalue", "index")
     return {
         "begin": plateau.begin,
         "end": plateau.end,
         "loss": plateau.loss,
-        "fixed_point_loss": _number(plateau.fixed_loss),
+        "fixed_point_loss": finite_or_none(plateau.fixed_loss),
         "growth_rates": list(plateau.growth_rates),
-        "predicted_leaving": _number(plateau.predicted_leaving),
-        "measured_leaving": _number(plateau.measured_leaving),
+        "predicted_leaving": finite_or_none(plateau.predicted_leaving),
+        "measured_leaving": finite_or_none(plateau.measured_leaving),
         "critical": {
             **{name: getattr(plateau.certificate, name) for name in names},
             "growth_rates": list(plateau.critical_rates),
             "distance": plateau.distance,
         },
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _as_json(

@@ -8,10 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from understudy.commands.options import parse_list
-from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, try_to_store
+from understudy.commands.screen import exit_if_unstored, fail, new_table, show_table, tell_files, try_to_store
 
 if TYPE_CHECKING:
     from understudy.online import Phases
@@ -43,13 +41,14 @@ def show_phases(
     told = {"activation": activation, "teacher": teacher, "student": student, "noise": noise, "rates": rates}
     files, problem = try_to_store(lambda: [] if out is None else _store(told, phases, out))
     if as_json:
-        errors = [[value if math.isfinite(value) else None for value in row] for row in phases.errors.tolist()]
+        from understudy.files import finite_or_none
+
+        errors = [[finite_or_none(value) for value in row] for row in phases.errors.tolist()]
         found = {"students": phases.widths.tolist(), "errors": errors, "growth_rates": phases.growth_rates.tolist()}
         print(json.dumps({"task": told, **found}, indent=1))
     else:
         _print(told, phases)
-    if files and not as_json:
-        typer.echo("Written: " + ", ".join(str(path) for path in files))
+        tell_files("Written", files)
     exit_if_unstored(problem)
 
 

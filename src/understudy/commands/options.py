@@ -56,7 +56,12 @@ def options_of(*names: str, **others: str) -> dict[str, str]:
     >>> options_of("init_std", width="--student")
     {'init_std': '--init-std', 'width': '--student'}
     """
-    return {name: "--" + name.replace("_", "-") for name in names} | others
+    return {name: option_of(name) for name in names} | others
+
+
+def option_of(name: str) -> str:
+    """The option with the name of a Python argument."""
+    return "--" + name.replace("_", "-")
 
 
 def translate(error: Exception | str, options: Mapping[str, str]) -> str:

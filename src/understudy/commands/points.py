@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.commands.describing import read_activation, read_data_options
+from understudy.commands.options import option_of
 from understudy.commands.sources import read_inputs, read_result, read_teacher
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
     activation = read_activation(given.pop("activation", "erf"))
     for name in (*(OF_DATA if "data" not in given else ()), *(OF_TEACHER if "teacher" not in given else ())):
         if name in given:
-            raise ValueError(f"--{name.replace('_', '-')} goes with --{'data' if name in OF_DATA else 'teacher'}.")
+            raise ValueError(f"{option_of(name)} goes with --{'data' if name in OF_DATA else 'teacher'}.")
     if file.suffix == ".nc":
         if "teacher" in given or "data" in given:
             raise ValueError(f"{file} says what was fitted; leave --teacher and --data out.")

@@ -29,13 +29,24 @@ def complain(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def unstored(reason: object) -> str:
+    """What to say if results could not be stored."""
+    return f"Results could not be stored: {reason}. Name another place with --out."
+
+
+def tell_files(what: str, paths: Iterable[object]) -> None:
+    """Name the files that were written, in one line that is not broken; nothing if there are none."""
+    if listed := ", ".join(map(str, paths)):
+        typer.echo(f"{what}: {listed}")
+
+
 @contextmanager
 def storing() -> Iterator[None]:
     """Turn a failure to write results (such as a full disk) into one line on standard error and exit code 1."""
     try:
         yield
     except OSError as error:
-        complain(f"Results could not be stored: {error}. Name another place with --out.")
+        complain(unstored(error))
         raise typer.Exit(1) from None
 
 
@@ -47,7 +58,7 @@ def try_to_store(write: Callable[[], Iterable[Path]]) -> tuple[list[Path], str |
     try:
         return list(write()), None
     except OSError as error:
-        return [], f"Results could not be stored: {error}. Name another place with --out."
+        return [], unstored(error)
 
 
 def exit_if_unstored(problem: str | None) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.options import check_out, parse_list
-from understudy.commands.screen import fail, new_table, show_table, storing
+from understudy.commands.screen import fail, new_table, show_table, storing, tell_files
 
 if TYPE_CHECKING:
     from understudy.tasks.task import Task
@@ -47,8 +47,6 @@ def split(
     begun = time.perf_counter()
     check_out(out)
     shares = parse_list(mus, "--mus", "--mus=-1,0.5")
-    from rich.console import Console
-
     from understudy.commands.progress import reporting
     from understudy.commands.sources import describe_source, name_by_hash, read_result, read_teacher
     from understudy.compilation import keep_compiled_programs
@@ -83,7 +81,7 @@ def split(
             paths = plots.save(plots.split(report["lines"], report["json"]), out / name)
             paths.append(write_json(out / f"{name}.json", content))
         if not json_:
-            Console().print("Files: " + ", ".join(str(p) for p in paths), soft_wrap=True)
+            tell_files("Files", paths)
 
 
 def _split(

@@ -14,7 +14,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.fit import OPTIONS
 from understudy.commands.options import check_limit, check_out, parse_list, parse_seeds, translate
-from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table
+from understudy.commands.screen import complain, fail, new_table, on_two_lines, show_table, tell_files, unstored
 
 if TYPE_CHECKING:
     from understudy.experiments.collecting import Collection
@@ -249,7 +249,7 @@ def _draw(rows: list[dict[str, Any]], cells: list[Fit], out: Path, quiet: bool) 
         complain(f"The figure could not be written: {error}")
         return
     if not quiet:
-        typer.echo("Figure: " + ", ".join(str(p) for p in paths))
+        tell_files("Figure", paths)
 
 
 def _complain(found: Collection, limit: float | None) -> None:
@@ -260,6 +260,6 @@ def _complain(found: Collection, limit: float | None) -> None:
     if left:
         complain(f"{left} seeds of {len(found.unfinished)} cells did not finish within --limit {limit:g} s.")
     if found.unsaved is not None:
-        complain(f"Results could not be stored: {found.unsaved}. Name another place with --out.")
+        complain(unstored(found.unsaved))
     if found.failed or left or found.unsaved is not None:
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from understudy import activations, clusters
 from understudy.clusters import WorkError
 from understudy.experiments.description import Description
-from understudy.results.rows import SeedRows, join_rows
+from understudy.results.rows import SeedRows, join_rows, seeds_in
 from understudy.store import Store
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Collector:
         self.keepers = [None if store is None else SeedRows(store, d.configuration(), d.needed) for d in descriptions]
         stored = [None if keeper is None else keeper.load() for keeper in self.keepers]
         self.parts: list[list[xr.Dataset]] = [[] if rows is None else [rows] for rows in stored]
-        self.missing = [[s for s in seeds if s not in _seeds_in(rows)] for rows in stored]
+        self.missing = [[s for s in seeds if s not in seeds_in(rows)] for rows in stored]
         self.collection.reused = len(seeds) * len(descriptions) - sum(map(len, self.missing))
         self.started = time.monotonic()
 
@@ -225,9 +225,9 @@ class _Collector:
         for number, parts in enumerate(self.parts):
             if parts:
                 rows = join_rows(parts)
-                there = _seeds_in(rows)
+                there = seeds_in(rows)
                 c.rows[number] = rows.sel(seed=[s for s in c.seeds if s in there])
-            done = set().union(*map(_seeds_in, parts)) | given_up.get(id(c.descriptions[number]), set())
+            done = set().union(*map(seeds_in, parts)) | given_up.get(id(c.descriptions[number]), set())
             left = [s for s in c.seeds if s not in done]
             if left:
                 c.unfinished[number] = left
@@ -265,10 +265,6 @@ def seed_groups(seeds: Sequence[int], size: int) -> list[list[int]]:
 
 def _processes(place: Place, missing: list[list[int]]) -> int:
     return min(place.workers or clusters.job_count(), max(sum(map(len, missing)), 1))
-
-
-def _seeds_in(rows: xr.Dataset | None) -> set[int]:
-    return set() if rows is None else {int(s) for s in rows["seed"].values}
 
 
 def in_background(produce: Callable[[], Iterator[T]], tick: Callable[[], None], seconds: float = 0.1) -> Iterator[T]:

@@ -11,7 +11,7 @@ from typing import Any
 from understudy.experiments.description import key_of
 from understudy.experiments.flow_fit import FlowFit
 from understudy.experiments.opening import open_fit
-from understudy.results.opening import FIT
+from understudy.results.runs import FIT
 
 
 def continue_fit(

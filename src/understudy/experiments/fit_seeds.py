@@ -12,7 +12,7 @@ from understudy.experiments.collecting import CollectProgress, FailedSeeds, Plac
 from understudy.experiments.description import OutOfTimeError
 from understudy.experiments.flow_fit import FlowFit
 from understudy.results import Run, Runs
-from understudy.results.rows import SeedRows, join_rows
+from understudy.results.rows import SeedRows, join_rows, seeds_in
 from understudy.store import Store
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _LocalCollector:
         self.fit, self.seeds, self.progress = fit, seeds, progress
         self.keeper = None if store is None else SeedRows(store, fit.configuration(), fit.needed)
         self.stored = None if self.keeper is None else self.keeper.load()
-        there = set() if self.stored is None else {int(s) for s in self.stored["seed"].values}
+        there = seeds_in(self.stored)
         self.missing = [s for s in seeds if s not in there]
         self.finished: list[Run] = []
         self.waiting: list[Run] = []
@@ -168,10 +168,9 @@ class _LocalCollector:
 
     def outcome(self) -> FitOutcome:
         runs = {run.seed: run for run in self.finished}
-        if self.stored is not None:
-            known = set(self.seeds) & {int(s) for s in self.stored["seed"].values}
-            if known:
-                runs |= {run.seed: run for run in runs_of_rows(self.fit, self.stored.sel(seed=sorted(known)))}
+        known = set(self.seeds) & seeds_in(self.stored)
+        if known and self.stored is not None:
+            runs |= {run.seed: run for run in runs_of_rows(self.fit, self.stored.sel(seed=sorted(known)))}
         unfinished = [s for s in self.seeds if s not in runs]
         done = self.fit.to_runs([runs[s] for s in self.seeds if s in runs])
         rows = join_rows(self.parts).sel(seed=done.seeds) if self.parts else None

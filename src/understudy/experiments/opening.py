@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.branches import stored as stored_branches
@@ -13,9 +13,9 @@ from understudy.experiments.description import arrays_in
 from understudy.experiments.exploring import open_graph
 from understudy.experiments.flow_fit import FlowFit
 from understudy.landscape.graph_file import KIND as EXPLORE
-from understudy.results import Runs, from_dataset
-from understudy.results.opening import FIT, open_results
-from understudy.store import read_result
+from understudy.results import Cells, Runs, from_dataset
+from understudy.results.runs import FIT
+from understudy.store import DamagedFileError, OtherFormatError, read_result
 from understudy.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -31,36 +31,50 @@ def open(path: str | os.PathLike[str], task: Task | None = None) -> Any:  # `ope
 
     Raises `OSError` if there is no such file, and `ValueError` (with the reason) if it is not a sound result.
     """
-    opened = open_results(path, task, _task_of)
-    if kind_of(opened) == EXPLORE:
-        return open_graph(opened, task)
-    return _OBJECTS.get(kind_of(opened), lambda dataset: dataset)(opened)
+    place = Path(path)
+    if place.is_dir():
+        return _cells_in(place, task)
+    dataset = read_result(place)
+    kind = _configuration(dataset).get("kind")
+    if kind == FIT:
+        return _runs_in(dataset, task)
+    if kind == EXPLORE:
+        return open_graph(dataset, task)
+    return stored_branches.from_dataset(dataset) if kind == stored_branches.KIND else dataset
 
 
 def open_fit(path: str | os.PathLike[str]) -> tuple[FlowFit, Runs]:
     """The description in the file of a fit, and its runs; raises `ValueError` if the file is something else."""
     dataset = read_result(path)
-    configuration = json.loads(dataset.attrs["configuration"])
-    if configuration.get("kind") != FIT or set(configuration) == {"kind"}:
+    fit = _described(dataset) if _configuration(dataset).get("kind") == FIT else None
+    if fit is None:
         raise ValueError(f"{path} does not say what was fitted; give a file that `understudy fit --out` wrote.")
-    fit = describe_fit(configuration, arrays_in(dataset))
     return fit, from_dataset(dataset, fit.task())
 
 
-def _task_of(configuration: Mapping[str, Any], dataset: xr.Dataset) -> Task | None:
-    if set(configuration) == {"kind"}:  # saved from Python: the task is not described
-        return None
-    return describe_fit(configuration, arrays_in(dataset)).task()
+def _cells_in(directory: Path, task: Task | None) -> Cells:
+    """The fits in a directory; files of other kinds and damaged ones are left out."""
+    cells = []
+    for file in sorted(directory.glob("*.nc")):
+        try:
+            dataset = read_result(file)
+        except (DamagedFileError, OtherFormatError, OSError):
+            continue
+        if _configuration(dataset).get("kind") == FIT:
+            cells.append(_runs_in(dataset, task))
+    return Cells(cells)
 
 
-_OBJECTS: dict[str, Callable[[Any], Any]] = {stored_branches.KIND: stored_branches.from_dataset}
-"""How files of other kinds than `fit` become objects again."""
+def _runs_in(dataset: xr.Dataset, task: Task | None) -> Runs:
+    fit = _described(dataset) if task is None else None
+    return from_dataset(dataset, task if fit is None else fit.task())
 
 
-def kind_of(opened: Any) -> str:
-    """The kind in the configuration of an opened dataset; empty for other objects."""
-    import xarray as xr
+def _described(dataset: xr.Dataset) -> FlowFit | None:
+    """The description of a fit; None if it was saved from Python, and the task is not described."""
+    configuration = _configuration(dataset)
+    return None if set(configuration) == {"kind"} else describe_fit(configuration, arrays_in(dataset))
 
-    if not isinstance(opened, xr.Dataset):
-        return ""
-    return str(json.loads(opened.attrs["configuration"]).get("kind", ""))
+
+def _configuration(dataset: xr.Dataset) -> dict[str, Any]:
+    return json.loads(dataset.attrs["configuration"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from understudy.dynamics import FlowOptions
+from understudy.files import finite_or_none
 from understudy.fitting import FitProgress, fit
 from understudy.gaussian import has_closed_form
 from understudy.networks import HiddenLayer, Teacher
@@ -100,7 +100,7 @@ def split_report(
             row["destinations"] = _destinations(line, certificates, shares, known, partial(watch, done))
         spectra = _spectra(line, matrices, (INSIDE if matrices.decay else AXIS) if axis is None else axis)
         for told in row["splits"]:
-            told["lower_bound"] = _number(spectra["lower_bound"](told["mu"]))
+            told["lower_bound"] = finite_or_none(spectra["lower_bound"](told["mu"]))
         rows.append(row)
         lines.append({**spectra, "row": row})
     names = ("kind", "loss", "gradient_norm", "least_eigenvalue")
@@ -126,11 +126,6 @@ class _Line(NamedTuple):
         return np.asarray(local.hessian(origin))
 
 
-def _number(value: Any) -> float | None:
-    """A number in JSON types: None instead of NaN."""
-    return None if math.isnan(value) else float(value)
-
-
 def _neuron(
     hidden: HiddenLayer,
     j: int,
@@ -147,7 +142,7 @@ def _neuron(
             "expected": expected_kind(matrices.scenario, mu) if isolated else None,
             "index": c.index,
             "least_eigenvalue": c.least_eigenvalue,
-            "upper_bound": _number(matrices.upper_bound(mu)),
+            "upper_bound": finite_or_none(matrices.upper_bound(mu)),
         }
         for mu, c in zip(shares, certificates, strict=True)
     ]

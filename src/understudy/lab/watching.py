@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from understudy.dynamics import FlowOptions
 from understudy.dynamics.flow import Glimpse
+from understudy.files import finite_or_none
 from understudy.fitting import Run, fit, fit_each
 from understudy.lab.question import BadQuestionError, Question
 from understudy.networks import Teacher, TwoLayer
@@ -84,7 +85,7 @@ def answer_seeds(question: Question, seeds: list[int], send: Send, cancelled: Ca
     for _, run in fit_each(task, seeds, question.start.get("std", 0.1), init, _options(question), watch):
         found = {
             "seed": run.seed,
-            "loss": _finite(run.loss),
+            "loss": finite_or_none(run.loss),
             "kind": run.certificate.kind,
             "label": run.structure.label,
         }
@@ -252,8 +253,8 @@ def _frames(task: Task, times: np.ndarray, vectors: np.ndarray) -> list[dict[str
             frames.append(
                 {
                     "t": float(times[begin + i]),
-                    "loss": _finite(seen.loss[i]),
-                    "slope": _finite(jnp.linalg.norm(seen.gradient[i])),
+                    "loss": finite_or_none(seen.loss[i]),
+                    "slope": finite_or_none(jnp.linalg.norm(seen.gradient[i])),
                     "w": _rounded(network.incoming),
                     "a": _rounded(network.outgoing),
                     "c": None if network.bias is None else _rounded(network.bias),
@@ -269,11 +270,6 @@ def _lowest(hessian: np.ndarray) -> list[float] | None:
     return np.linalg.eigvalsh((hessian + hessian.T) / 2)[:LOWEST].tolist()
 
 
-def _finite(value: Any) -> float | None:
-    number = float(value)
-    return number if np.isfinite(number) else None
-
-
 def _rounded(array: Any) -> Any:
     """Numbers rounded to seven digits, which is enough for a page."""
     return np.asarray(np.asarray(array, np.float32), float).round(7).tolist()
@@ -287,18 +283,18 @@ def _verdict(run: Run) -> dict[str, Any]:
         "kind": certificate.kind,
         "evidence": list(certificate.evidence),
         "label": structure.label,
-        "loss": _finite(lost),
+        "loss": finite_or_none(lost),
         "theory": structure.predicted_loss,
-        "slope": _finite(certificate.gradient_norm),
-        "least": _finite(certificate.least_eigenvalue),
+        "slope": finite_or_none(certificate.gradient_norm),
+        "least": finite_or_none(certificate.least_eigenvalue),
         "index": int(certificate.index),
         "flat": int(certificate.flat_dimension),
-        "time": _finite(trajectory.time),
+        "time": finite_or_none(trajectory.time),
         "steps": int(trajectory.steps),
         "ending": trajectory.ending,
         "descending": negative[:LOWEST].tolist(),
         "neurons": [
-            {"role": n.role, "teachers": list(n.teachers), "sign": n.sign, "distance": _finite(n.distance)}
+            {"role": n.role, "teachers": list(n.teachers), "sign": n.sign, "distance": finite_or_none(n.distance)}
             for n in structure.neurons
         ],
         **_weights(run.parameters),

@@ -195,9 +195,10 @@ class Graph:
 
     def save(self, path: str | Path) -> Path:
         """Write the graph to one file, which `understudy.open` reads."""
-        from understudy.landscape.graph_file import save_graph
+        from understudy.landscape.graph_file import KIND
+        from understudy.store import write_result
 
-        return save_graph(self, Path(path))
+        return write_result(path, self.configuration or {"kind": KIND}, self.to_dataset())
 
 
 def euler_count(points: Sequence[CriticalPoint]) -> tuple[int | None, str]:

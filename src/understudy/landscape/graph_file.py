@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -14,7 +13,6 @@ import numpy as np
 from understudy.files import jsonable
 from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph
 from understudy.points import Certificate
-from understudy.store import write_result
 from understudy.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -82,12 +80,6 @@ def from_dataset(dataset: xr.Dataset, task: Task | None, configuration: Mapping[
     known = {f.name for f in fields(Completeness)}
     completeness = Completeness(**{k: v for k, v in extra["completeness"].items() if k in known})
     return Graph(points, connections, completeness, task, extra["about"], tuple(extra["notes"]), configuration)
-
-
-def save_graph(graph: Graph, path: Path) -> Path:
-    """Write a graph to one sealed file; see `Graph.save`."""
-    file = path if path.suffix == ".nc" else path.with_name(path.name + ".nc")
-    return write_result(file, graph.configuration or {"kind": KIND}, to_dataset(graph))
 
 
 def _point(data: xr.Dataset, extra: Mapping[str, Any], i: int, task: Task | None) -> CriticalPoint:

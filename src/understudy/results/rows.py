@@ -49,8 +49,7 @@ class SeedRows:
 
     def missing(self, seeds: Sequence[int]) -> list[int]:
         """Which of these seeds are not stored yet."""
-        stored = self.load()
-        done = set() if stored is None else {int(s) for s in stored["seed"].values}
+        done = seeds_in(self.load())
         return [s for s in seeds if s not in done]
 
     def add(self, rows: xr.Dataset) -> None:
@@ -58,7 +57,7 @@ class SeedRows:
         with locked(self.store.path(self.configuration)):
             stored = self.load()
             if stored is not None:
-                done = {int(s) for s in stored["seed"].values}
+                done = seeds_in(stored)
                 new = [int(s) for s in rows["seed"].values if int(s) not in done]
                 rows = join_rows([stored, rows.sel(seed=new)]) if new else stored
             self.store.save(self.configuration, rows.sortby("seed"))
@@ -77,6 +76,11 @@ class SeedRows:
             self._waiting.clear()
             self._stored_at = time.monotonic()
             self._took = self._stored_at - begun
+
+
+def seeds_in(rows: xr.Dataset | None) -> set[int]:
+    """The seeds that have a row."""
+    return set() if rows is None else {int(s) for s in rows["seed"].values}
 
 
 def join_rows(parts: Sequence[xr.Dataset]) -> xr.Dataset:

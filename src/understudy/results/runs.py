@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from understudy.results.table import Line
 
+FIT = "fit"
+"""The kind of stored runs, in their configuration and in the names of their files."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -147,6 +150,6 @@ class Runs(Sequence[Run]):
 
         The file name ends in `.nc`, which is added if it is missing.
         """
-        from understudy.results.opening import save_runs
+        from understudy.store import write_result
 
-        return save_runs(self, Path(path))
+        return write_result(path, self.configuration or {"kind": FIT}, self.to_dataset())

@@ -28,7 +28,7 @@ from understudy.experiments.aligning.experiment import Experiment, Problem, draw
 from understudy.experiments.collecting import seed_groups
 from understudy.experiments.description import OutOfTimeError
 from understudy.networks import Deep
-from understudy.results.rows import SeedRows, join_rows
+from understudy.results.rows import SeedRows, join_rows, seeds_in
 from understudy.store import Store
 from understudy.tasks.empirical import Empirical
 
@@ -127,7 +127,9 @@ def collect(
     done. If that fails, for example on a full disk, `NotStoredError` is raised at the end, with the rows.
     """
     keeper = None if store is None else SeedRows(store, experiment.configuration(), experiment.needed)
-    waiting = list(seeds) if keeper is None else keeper.missing(seeds)
+    stored = None if keeper is None else keeper.load()
+    done = seeds_in(stored)
+    waiting = [seed for seed in seeds if seed not in done]
     found = []
     unsaved: OSError | None = None
     for number, group in enumerate(seed_groups(waiting, GROUP)):
@@ -143,8 +145,7 @@ def collect(
                 keeper.add(rows)
         except OSError as error:
             unsaved = error
-    stored = None if keeper is None else keeper.load()
-    whole = join_rows([*([] if stored is None else [stored]), *found]).drop_duplicates("seed").sel(seed=list(seeds))
+    whole = join_rows([*([] if stored is None else [stored]), *found]).sel(seed=list(seeds))
     if unsaved is not None:
         raise NotStoredError(str(unsaved), whole)
     return whole

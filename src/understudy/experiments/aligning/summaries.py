@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.alignment import recovery_interval
 from understudy.experiments.aligning.experiment import Experiment
+from understudy.files import finite_or_none
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +25,9 @@ def summarise_recovery(experiment: Experiment, rows: xr.Dataset, threshold: floa
         by_epoch = []
         for i, epoch in enumerate(rows["epoch"].values):
             share, low, high = recovery_interval(best[:, i] > threshold)
-            by_epoch.append({"epoch": float(epoch), "recovered": share, "low": _finite(low), "high": _finite(high)})
+            by_epoch.append(
+                {"epoch": float(epoch), "recovered": share, "low": finite_or_none(low), "high": finite_or_none(high)}
+            )
         layers.append({"layer": l, "teachers": teachers, "students": students, "recovery": by_epoch})
     medians = np.median(rows["loss"].values, axis=0)
     return {
@@ -36,11 +38,7 @@ def summarise_recovery(experiment: Experiment, rows: xr.Dataset, threshold: floa
         "epochs": experiment.epochs,
         "layers": layers,
         "loss": [
-            {"epoch": float(epoch), "median": _finite(float(median))}
+            {"epoch": float(epoch), "median": finite_or_none(median)}
             for epoch, median in zip(rows["epoch"].values, medians, strict=True)
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
