@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 try:
     import fcntl
@@ -54,7 +54,7 @@ def jsonable(value: Any, where: str = "value") -> Any:
     )
 
 
-def finite_or_none(value: float) -> float | None:
+def finite_or_none(value: SupportsFloat) -> float | None:
     """Return a number, or None for NaN and infinities, which JSON cannot express."""
     number = float(value)
     return number if math.isfinite(number) else None

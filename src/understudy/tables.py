@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from html import escape
+from typing import Any
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> str:
@@ -32,3 +34,25 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: Collec
 
     body = "".join(row("td", cells) for cells in rows)
     return f"<table><thead>{row('th', heads)}</thead><tbody>{body}</tbody></table>"
+
+
+class Printed:
+    """A dataclass that prints as a table with sentences below it: as text on screens, as HTML in notebooks."""
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        """Heads and cells of the table."""
+        raise NotImplementedError
+
+    def words(self) -> list[str]:
+        """What the numbers mean, in sentences."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, ready for JSON."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    def __str__(self) -> str:
+        return "\n".join([text_table(*self._rows()), *self.words()])
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._rows()) + "".join(f"<p>{word}</p>" for word in self.words())

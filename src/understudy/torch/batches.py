@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -86,13 +87,13 @@ def stream(data: Any, model: nn.Module) -> Iterator[tuple[Inputs, torch.Tensor |
         )
 
 
-def gather(data: Any, model: nn.Module, limit: int) -> Sample:
-    """The first `limit` inputs in memory."""
+def gather(data: Any, model: nn.Module, limit: float = math.inf) -> Sample:
+    """The first `limit` inputs in memory, or all."""
     batches: list[Inputs] = []
     labels: list[torch.Tensor | None] = []
     count = 0
     for inputs, y in stream(data, model):
-        room = limit - count
+        room = int(min(limit - count, len(inputs[0])))
         batches.append(tuple(x[:room] for x in inputs))
         labels.append(None if y is None else y[:room])
         count += len(batches[-1][0])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from understudy.tables import html_table, text_table
+from understudy.tables import Printed
 from understudy.torch.batches import Sample, gather
 from understudy.torch.curvature import Landscape, Loss, RitzSpectrum, gain_within, lanczos
 from understudy.torch.edit import duplicate
@@ -40,7 +40,7 @@ class LayerBalance:
 
 
 @dataclass(frozen=True)
-class TrainedCertificate:
+class TrainedCertificate(Printed):
     """What is known about the point that training has reached.
 
     **Attributes**
@@ -75,10 +75,6 @@ class TrainedCertificate:
     inputs: int
     weight_decay: float
     forces: tuple[LayerBalance, ...] | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, ready for JSON."""
-        return asdict(self)
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         rows = [
@@ -126,12 +122,6 @@ class TrainedCertificate:
             "and max-pooling, are not examined."
         )
         return words
-
-    def __str__(self) -> str:
-        return text_table(*self._rows()) + "\n" + "\n".join(self.words())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows()) + "".join(f"<p>{word}</p>" for word in self.words())
 
 
 def certify(
@@ -224,7 +214,7 @@ def _kind(falling: bool, lowest: float, noise: float, complete: bool) -> str:
 def _prepare(model: Any, data: Any) -> tuple[nn.Module, Sample]:
     """A copy in float64 and in evaluation mode, and all data."""
     ready = duplicate(check_model(model)).double().eval()
-    sample = gather(data, ready, 10**12)
+    sample = gather(data, ready)
     if sample.labels is None:
         raise ValueError("data has no labels: the loss needs them. Give pairs (inputs, labels).")
     labels = sample.labels.double() if sample.labels.is_floating_point() else sample.labels

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 
-def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
+def chain_of(state: Mapping[str, torch.Tensor], source: str) -> nn.Sequential:
     """Linear layers with ReLU between them, if names and shapes allow it; otherwise an error that asks for the module.
 
     >>> chain_of({"fc1.weight": torch.ones(3, 2), "fc2.weight": torch.ones(1, 3)}, "a file")[2].in_features
@@ -38,5 +38,5 @@ def chain_of(state: Mapping[str, torch.Tensor], source: str, activation: type[nn
                         f"{source}: {name} has {len(state[name])} rows and its bias has shape {tuple(bias.shape)}."
                     )
                 layer.bias.copy_(bias)
-        layers += [layer, activation()]
+        layers += [layer, nn.ReLU()]
     return nn.Sequential(*layers[:-1])

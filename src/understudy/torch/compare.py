@@ -9,14 +9,14 @@ new random weights, and the difference is what training (or compression) gave.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from understudy.tables import html_table, text_table
+from understudy.tables import Printed
 from understudy.torch.batches import Sample, gather
 from understudy.torch.edit import cut, duplicate, get_tensor, same_modes, set_tensor
 from understudy.torch.graph import Call, Graph
@@ -57,16 +57,12 @@ class LayerMatch:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Printed):
     """All teacher layers; prints as a table."""
 
     layers: tuple[LayerMatch, ...]
     threshold: float
     inputs: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, ready for JSON."""
-        return asdict(self)
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         heads = ["teacher", "student", "neurons", "still", "found", "untrained", "mean ρ", "untr. ρ", "CKA"]
@@ -77,18 +73,13 @@ class Comparison:
         ]
         return heads, rows
 
-    def _words(self) -> str:
-        return (
+    def words(self) -> list[str]:
+        """What the columns mean."""
+        return [
             f"found: teacher neurons with a student neuron of correlation above {self.threshold:g} on {self.inputs:,} "
-            "inputs; untrained: the same for "
-            "a student with new random weights. still: neurons that never change, which count nowhere."
-        )
-
-    def __str__(self) -> str:
-        return text_table(*self._rows()) + "\n" + self._words()
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows()) + f"<p>{self._words()}</p>"
+            "inputs; untrained: the same for a student with new random weights. still: neurons that never change, "
+            "which count nowhere."
+        ]
 
 
 def compare(

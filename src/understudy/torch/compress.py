@@ -11,15 +11,16 @@ from torch import nn
 
 from understudy.torch.batches import Inputs, Sample, gather
 from understudy.torch.budget import ErrorBudget, Widths, check_target, count_after, given_widths, share_of
+from understudy.torch.curvature import Loss
 from understudy.torch.edit import same_modes
 from understudy.torch.graph import Graph
-from understudy.torch.measure import change, cost
+from understudy.torch.measure import change, cost, outputs_of
 from understudy.torch.model import free_spaces, prepare
 from understudy.torch.progress import ProgressBar
 from understudy.torch.result import Compressed, CompressionReport, LayerWidth
 from understudy.torch.shrink import CHOOSERS, shrink
 from understudy.torch.synthetic import normal_inputs
-from understudy.torch.tune import EVERYTHING, Loss, distill, finetune
+from understudy.torch.tune import distill, finetune
 
 SYNTHETIC, SYNTHETIC_IMAGES = 4000, 400
 """Synthetic inputs: vectors, and images or sequences, each of which gives many patches."""
@@ -115,7 +116,7 @@ def compress(
 
 def _not_held_out(data: Any, model: nn.Module, split: int) -> Sample:
     """All data except the tenth that `_split` holds out among its first `split` inputs."""
-    everything = gather(data, model, EVERYTHING)
+    everything = gather(data, model)
     count = torch.arange(len(everything))
     return everything.take((count % HELD_OUT != HELD_OUT - 1) | (count >= split))
 
@@ -177,8 +178,6 @@ def _widths(model: nn.Module, graph: Graph, sample: Sample, held_out: Sample, ta
 
 def loss_gap(before: nn.Module, after: nn.Module, sample: Sample) -> float:
     """Increase of the cross-entropy for class labels; without them the relative mean squared change of outputs."""
-    from understudy.torch.measure import outputs_of
-
     f, g = outputs_of(before, sample), outputs_of(after, sample)
     labels = sample.labels
     if labels is not None and not labels.is_floating_point() and f.ndim == 2 and labels.ndim == 1:

@@ -43,7 +43,6 @@ class Call:
     bias: str | None
     inputs: Layout | None
     outputs: Layout
-    input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
     stride: tuple[int, ...] = ()
     padding: tuple[int, ...] | str = ()

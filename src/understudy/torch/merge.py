@@ -51,8 +51,9 @@ class MergeReport(CompressionReport):
         """Neurons that went."""
         return sum(layer.before - layer.after for layer in self.layers)
 
-    def _words(self) -> list[str]:
-        words = super()._words()
+    def words(self) -> list[str]:
+        """As for `compress`, with the bound from the weights."""
+        words = super().words()
         if self.bound is not None:
             words.insert(
                 1, f"For every input x the outputs change by at most {self.bound:.1e} · max(‖x‖, 1), from the weights."
@@ -157,11 +158,7 @@ def _groups(
     others = [i for i in range(space.size) if i not in gone]
     if pieces is None:
         return [[i] for i in others], [[1.0]] * len(others), 0.0
-    rows = pieces.rows
-    compared = rows
-    if not pieces.homogeneous:  # equal, not only parallel: lengths count as one more entry
-        size = np.max(np.linalg.norm(rows[others], axis=1), initial=1e-300)
-        compared = np.concatenate([rows, np.full((len(rows), 1), size)], axis=1)
+    rows, compared = pieces.rows, pieces.compared(others)
     lengths = np.linalg.norm(rows, axis=1)
     found, factors, gap = [], [], 0.0
     reads = _read_strength(model, graph, space)

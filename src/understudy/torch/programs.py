@@ -20,48 +20,12 @@ import torch
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 TARGET = re.compile(r"(torch\.ops\.aten\.[A-Za-z0-9_.]+|_operator\.[a-z_]+|math\.[a-z_]+|torch\.sym_[a-z_]+)\Z")
-WORDS = frozenset(
-    [
-        "Symbol",
-        "Integer",
-        "Rational",
-        "Float",
-        "Add",
-        "Mul",
-        "Pow",
-        "Mod",
-        "Max",
-        "Min",
-        "Abs",
-        "FloorDiv",
-        "CeilDiv",
-        "CleanDiv",
-        "PythonMod",
-        "ModularIndexing",
-        "IntTrueDiv",
-        "FloatTrueDiv",
-        "Eq",
-        "Ne",
-        "Le",
-        "Lt",
-        "Ge",
-        "Gt",
-        "And",
-        "Or",
-        "Not",
-        "Equality",
-        "Unequality",
-        "GreaterThan",
-        "LessThan",
-        "StrictLessThan",
-        "StrictGreaterThan",
-        "True",
-        "False",
-        "positive",
-        "integer",
-        "nonnegative",
-    ]
-)
+WORDS = frozenset([
+    "Symbol", "Integer", "Rational", "Float", "Add", "Mul", "Pow", "Mod", "Max", "Min", "Abs", "FloorDiv", "CeilDiv",
+    "CleanDiv", "PythonMod", "ModularIndexing", "IntTrueDiv", "FloatTrueDiv", "Eq", "Ne", "Le", "Lt", "Ge", "Gt",
+    "And", "Or", "Not", "Equality", "Unequality", "GreaterThan", "LessThan", "StrictLessThan", "StrictGreaterThan",
+    "True", "False", "positive", "integer", "nonnegative",
+])  # fmt: skip
 """What an expression of sizes may call; besides, symbols such as s31 and u0."""
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from understudy.rays import aligned_groups, groups_of_cosines
-from understudy.tables import html_table, text_table
+from understudy.tables import Printed
 from understudy.torch.batches import Inputs, stream
 from understudy.torch.edit import get_tensor, tensors_in
 from understudy.torch.graph import Call, Graph, Space
@@ -67,7 +66,7 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Printed):
     """All layers, and those that cannot change with the reason. Prints as a table; `figure` draws the curves."""
 
     layers: tuple[LayerReport, ...]
@@ -81,24 +80,9 @@ class Report:
             raise ValueError(f"error is a share, at least 0; received {error}.")
         return {layer.path: layer.width_for(error) for layer in self.layers}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, ready for JSON."""
-        return asdict(self)
-
     def _rows(self) -> tuple[list[str], list[list[str]]]:
-        heads = [
-            "layer",
-            "neurons",
-            "dead",
-            "const",
-            "copies",
-            "rays",
-            "rank",
-            "eff.",
-            "free",
-            f"{self.error:.0%}",
-            "sens.",
-        ]
+        shown = f"{self.error:.0%}"
+        heads = ["layer", "neurons", "dead", "const", "copies", "rays", "rank", "eff.", "free", shown, "sens."]
         rows = [
             [
                 layer.path,
@@ -117,7 +101,8 @@ class Report:
         ]
         return heads, rows
 
-    def _words(self) -> list[str]:
+    def words(self) -> list[str]:
+        """What the columns mean, and which layers are left out."""
         return [
             f"{self.inputs:,} inputs. copies, rays: neurons beyond the first that are proportional for every input, on "
             f"these inputs. rank, eff.: of the activations. free, {self.error:.0%}: width with the same outputs here, "
@@ -125,12 +110,6 @@ class Report:
             "the layer.",
             *self.notes,
         ]
-
-    def __str__(self) -> str:
-        return text_table(*self._rows()) + "\n" + "\n".join(self._words())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows()) + "".join(f"<p>{word}</p>" for word in self._words())
 
     def figure(self, stem: str | Path | None = None, ax: Any = None) -> Any:
         """Error against width, one line per layer; on your own axes, and saved as `stem`.png and .svg, if given."""
@@ -268,12 +247,7 @@ def _copies(model: nn.Module, graph: Graph, space: Space) -> list[tuple[int, ...
     pieces = pieces_of(model, graph, space)
     if pieces is None:
         return []
-    rows = pieces.rows
-    if not pieces.homogeneous:
-        rows = np.concatenate(
-            [rows, np.full((len(rows), 1), np.max(np.linalg.norm(rows, axis=1), initial=1e-300))], axis=1
-        )
-    return [group for group in aligned_groups(rows, tolerance=1e-6) if len(group) > 1]
+    return [group for group in aligned_groups(pieces.compared(), tolerance=1e-6) if len(group) > 1]
 
 
 class _Disturb(TorchFunctionMode):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
-from understudy.tables import html_table, text_table
+from understudy.tables import Printed
 from understudy.torch.edit import duplicate
 from understudy.torch.measure import Change, Cost
 
@@ -26,7 +25,7 @@ class LayerWidth:
 
 
 @dataclass(frozen=True)
-class CompressionReport:
+class CompressionReport(Printed):
     """Widths, costs, change of outputs and layers left alone; prints as a table."""
 
     layers: tuple[LayerWidth, ...]
@@ -34,10 +33,6 @@ class CompressionReport:
     after: Cost
     change: Change
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, ready for JSON."""
-        return asdict(self)
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         rows = [[layer.path, f"{layer.before:,}", f"{layer.after:,}"] for layer in self.layers]
@@ -54,7 +49,8 @@ class CompressionReport:
             )
         return ["", "before", "after"], rows
 
-    def _words(self) -> list[str]:
+    def words(self) -> list[str]:
+        """How far the outputs changed, and which layers were left alone."""
         c = self.change
         low, high = c.relative_interval
         words = [
@@ -67,12 +63,6 @@ class CompressionReport:
         if c.inputs == "the same":
             words.append("Too few inputs to hold any out: the change on new inputs is larger.")
         return [*words, *self.notes]
-
-    def __str__(self) -> str:
-        return text_table(*self._rows()) + "\n" + "\n".join(self._words())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._rows()) + "".join(f"<p>{word}</p>" for word in self._words())
 
 
 @dataclass(frozen=True)

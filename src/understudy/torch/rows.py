@@ -1,5 +1,6 @@
 """What makes each neuron, as one row: the weights and bias of its layer, with a BatchNorm that follows at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,16 @@ class Pieces:
 
     rows: np.ndarray
     homogeneous: bool
+
+    def compared(self, among: Sequence[int] | slice = slice(None)) -> np.ndarray:
+        """Rows that are parallel where neurons are one: as they are, or with their lengths counted as one more entry.
+
+        `among`: the neurons whose longest row sets the size of that entry.
+        """
+        if self.homogeneous:
+            return self.rows
+        size = np.max(np.linalg.norm(self.rows[among], axis=1), initial=1e-300)
+        return np.concatenate([self.rows, np.full((len(self.rows), 1), size)], axis=1)
 
 
 def norm_scale(model: nn.Module, call: Call) -> tuple[torch.Tensor, torch.Tensor] | None:

@@ -5,66 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-POINTWISE = frozenset(
-    [
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "rrelu",
-        "elu",
-        "selu",
-        "celu",
-        "gelu",
-        "silu",
-        "mish",
-        "sigmoid",
-        "logsigmoid",
-        "hardsigmoid",
-        "tanh",
-        "hardtanh",
-        "hardswish",
-        "tanhshrink",
-        "softshrink",
-        "hardshrink",
-        "softplus",
-        "softsign",
-        "threshold",
-        "erf",
-        "exp",
-        "expm1",
-        "abs",
-        "absolute",
-        "neg",
-        "negative",
-        "square",
-        "pow",
-        "sqrt",
-        "sin",
-        "cos",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "clip",
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "dropout3d",
-        "feature_dropout",
-        "alpha_dropout",
-        "feature_alpha_dropout",
-        "clone",
-        "contiguous",
-        "detach",
-        "to",
-        "float",
-        "double",
-        "half",
-        "bfloat16",
-        "type_as",
-        "requires_grad",
-        "identity",
-    ]
-)
+POINTWISE = frozenset([
+    "relu", "relu6", "leaky_relu", "rrelu", "elu", "selu", "celu", "gelu", "silu", "mish", "sigmoid", "logsigmoid",
+    "hardsigmoid", "tanh", "hardtanh", "hardswish", "tanhshrink", "softshrink", "hardshrink", "softplus", "softsign",
+    "threshold", "erf", "exp", "expm1", "abs", "absolute", "neg", "negative", "square", "pow", "sqrt", "sin", "cos",
+    "clamp", "clamp_min", "clamp_max", "clip", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout",
+    "alpha_dropout", "feature_alpha_dropout", "clone", "contiguous", "detach", "to", "float", "double", "half",
+    "bfloat16", "type_as", "requires_grad", "identity",
+])  # fmt: skip
 """The result at a neuron depends on this neuron alone, and has the same shape."""
 
 LAYERS = ("linear", "conv1d", "conv2d")
@@ -75,29 +23,10 @@ POOLING = {f"{kind}_pool{n}d": n for kind in ("max", "avg", "adaptive_avg", "ada
 POOLING |= {"interpolate": 2, "pad": 2, "upsample": 2}
 """Functions of positions, and how many of the last axes are positions."""
 
-HARMLESS = frozenset(
-    [
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "dropout3d",
-        "feature_dropout",
-        "clone",
-        "contiguous",
-        "detach",
-        "to",
-        "float",
-        "double",
-        "identity",
-        "flatten",
-        "view",
-        "reshape",
-        "squeeze",
-        "unsqueeze",
-        "transpose",
-        "permute",
-    ]
-)
+HARMLESS = frozenset([
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout", "clone", "contiguous", "detach", "to",
+    "float", "double", "identity", "flatten", "view", "reshape", "squeeze", "unsqueeze", "transpose", "permute",
+])  # fmt: skip
 """In evaluation mode these change no value."""
 
 HOMOGENEOUS = (
@@ -108,17 +37,9 @@ HOMOGENEOUS = (
 """f(αx) = α f(x) for α > 0, neuron by neuron. A BatchNorm is part of the layer before it, or is compared on its own."""
 
 ONE_TO_ONE = POINTWISE | {
-    "sum",
-    "sum with a constant",
-    "product",
-    "product with a constant",
-    "prelu",
-    "cat",
-    "concat",
-    "concatenate",
-    "interpolate",
-    "upsample",
-}
+    "sum", "sum with a constant", "product", "product with a constant", "prelu", "cat", "concat", "concatenate",
+    "interpolate", "upsample",
+}  # fmt: skip
 """Equal neurons give equal results."""
 
 LIPSCHITZ = HARMLESS | {

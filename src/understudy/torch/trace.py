@@ -80,7 +80,7 @@ def layer_call(
     rec.calls.append(
         Call(
             kind, name.rpartition(".")[0], name, bias_name, known[1] if known else None, made,
-            tuple(x.shape), tuple(result.shape), tuples[0], tuples[1], tuples[2], groups,
+            tuple(result.shape), tuples[0], tuples[1], tuples[2], groups,
         )
     )  # fmt: skip
     rec.made_by[id(result)] = len(rec.calls) - 1

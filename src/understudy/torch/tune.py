@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from understudy.torch.batches import Sample, gather
+from understudy.torch.curvature import Loss
 from understudy.torch.edit import duplicate
 from understudy.torch.measure import outputs_of
 from understudy.torch.model import check_model
@@ -20,8 +20,6 @@ from understudy.torch.progress import ProgressBar
 BATCH = 64
 PATIENCE = 3
 """Epochs in a row without improvement on held-out inputs after which training ends."""
-
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def distill(
@@ -54,7 +52,7 @@ def distill(
     True
     """
     teacher = check_model(teacher)
-    sample = data if isinstance(data, Sample) else gather(data, check_model(student), EVERYTHING)
+    sample = data if isinstance(data, Sample) else gather(data, check_model(student))
     goals = outputs_of(teacher, sample).to(sample.inputs[0])
     return _train(student, Sample(sample.inputs, goals), nn.functional.mse_loss, epochs, seconds, rate, progress)
 
@@ -86,13 +84,10 @@ def finetune(
     >>> bool((better(x).argmax(1) == labels).float().mean() > 0.9)
     True
     """
-    sample = data if isinstance(data, Sample) else gather(data, check_model(model), EVERYTHING)
+    sample = data if isinstance(data, Sample) else gather(data, check_model(model))
     if sample.labels is None:
         raise ValueError("data has no labels: give pairs (inputs, labels), or use distill, which needs none.")
     return _train(model, sample, loss, epochs, seconds, rate, progress)
-
-
-EVERYTHING = 10**12
 
 
 def _train(
