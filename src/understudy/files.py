@@ -72,7 +72,7 @@ def canonical_json(value: Any, where: str = "value") -> str:
     return json.dumps(_strict(value, where), sort_keys=True, separators=(",", ":"))
 
 
-def content_hash(value: Any, where: str = "value") -> str:
+def content_hash(value: Any) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of bytes, or of the canonical JSON of anything else.
 
     64 bits: two of a million values share a hash with probability 3e-8.
@@ -80,7 +80,7 @@ def content_hash(value: Any, where: str = "value") -> str:
     >>> content_hash({"a": 1, "b": [0.5]}) == content_hash({"b": (0.5,), "a": 1})
     True
     """
-    content = value if isinstance(value, bytes) else canonical_json(value, where).encode()
+    content = value if isinstance(value, bytes) else canonical_json(value).encode()
     return hashlib.sha256(content).hexdigest()[:16]
 
 

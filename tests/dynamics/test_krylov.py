@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 from understudy.dynamics import far_jump, follow, jump, starts
-from understudy.dynamics.krylov import Curvature, lowest_eigenpairs
+from understudy.dynamics.krylov import Curvature, preconditioned_eigenpairs
 from understudy.dynamics.trajectory import FlowOptions
 from understudy.points import certificate
 
@@ -118,7 +118,7 @@ def test_no_jump_from_a_saddle_or_from_far_away(task, minimum):
 
 def test_lowest_eigenvalues_come_with_their_errors(task, minimum):
     curvature, point = Curvature(task), minimum[0]
-    values, vectors, errors = lowest_eigenpairs(curvature, point, curvature.inverse(point, 0.0), 3, 1e-9, 100)
+    values, vectors, errors = preconditioned_eigenpairs(curvature, point, curvature.inverse(point, 0.0), 3, 1e-9, 100)
     exact = np.linalg.eigvalsh(np.asarray(task.hessian(jnp.asarray(point))))
     assert np.all(np.abs(values - exact[:3]) <= errors + 1e-12)
     assert errors.max() < 1e-7

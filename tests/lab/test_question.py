@@ -53,7 +53,6 @@ def test_a_damaged_link_is_told(link):
 
 def test_the_default_question_is_the_default_of_fit():
     assert Question() == read_question({})
-    assert Question().with_seed(3).start == {"kind": "gaussian", "std": 0.1, "seed": 3}
 
 
 def test_every_entry_of_the_gallery_is_a_question():

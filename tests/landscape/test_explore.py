@@ -152,9 +152,9 @@ def test_both_pushes_must_agree_on_a_point_or_on_infinity():
 
 def test_a_family_has_its_minima_and_its_saddles_in_two_classes():
     """L = y²(x - 1) + y⁴/4 has the critical line y = 0: minima for x > 1, saddles for x < 1."""
-    from understudy.landscape.classes import Catalogue
+    from understudy.landscape.classes import Classes
 
-    catalogue = Catalogue(us.Loss(lambda p: p[1] ** 2 * (p[0] - 1.0) + p[1] ** 4 / 4 + 0 * p[0], 2))
+    catalogue = Classes(us.Loss(lambda p: p[1] ** 2 * (p[0] - 1.0) + p[1] ** 4 / 4 + 0 * p[0], 2))
     for x in (3.0, 2.0, 0.0, -1.0):
         assert catalogue.add(np.array([x, 0.0])) is not None
     assert sorted((c.certificate.kind, c.family, len(c.pieces)) for c in catalogue.classes) == [

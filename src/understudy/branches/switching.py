@@ -43,7 +43,7 @@ def _along(frame: Frame, z: np.ndarray, tangent: np.ndarray, length: float) -> S
     return frame.station(found, tangent)
 
 
-def leaving(frame: Frame, special: Located, arrived: np.ndarray, seed: int = 0) -> Iterator[Station]:
+def leaving(frame: Frame, special: Located, arrived: np.ndarray) -> Iterator[Station]:
     """Stations on the branches that leave a special point, apart from the one that arrives along a tangent."""
     if special.kind in ("pitchfork", "transcritical"):
         other = min(special.tangents, key=lambda t: abs(float(t @ arrived)))
@@ -54,7 +54,7 @@ def leaving(frame: Frame, special: Located, arrived: np.ndarray, seed: int = 0) 
                     yield station
                     break
     elif special.kind == "multiple":
-        yield from _sphere(frame, special, np.random.default_rng(seed))
+        yield from _sphere(frame, special, np.random.default_rng(0))
 
 
 def _sphere(frame: Frame, special: Located, draw: np.random.Generator) -> Iterator[Station]:

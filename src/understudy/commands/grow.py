@@ -71,7 +71,7 @@ def _describe(
     """The growth that the options describe, its first task, and a readable description."""
     import numpy as np
 
-    from understudy.commands.sources import describe_source, read_result, read_teacher
+    from understudy.commands.sources import describe_source, read_run, read_teacher
     from understudy.experiments.fit import Fit
     from understudy.experiments.growing import Grow
     from understudy.surgery.grow import first_neuron
@@ -79,7 +79,7 @@ def _describe(
 
     student = numbers["student"]
     if result is not None:
-        fit, task, point, told = read_result(result, seed, reduced=False)
+        fit, task, point, told = read_run(result, seed, reduced=False)
         start = np.asarray(task.flatten(point))
         return Grow(fit, **numbers, start=start), task, {**told, "grown to": student}
     teacher = read_teacher(*source)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.commands.describing import read_activation, read_data_options
 from understudy.commands.options import option_of
-from understudy.commands.sources import read_inputs, read_result, read_teacher
+from understudy.commands.sources import read_inputs, read_run, read_teacher
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ def read_problem(file: Path, chosen: dict[str, Any]) -> tuple[Task, Any]:
     if file.suffix == ".nc":
         if "teacher" in given or "data" in given:
             raise ValueError(f"{file} says what was fitted; leave --teacher and --data out.")
-        _, task, point, _ = read_result(file, given.get("seed"), reduced=False)
+        _, task, point, _ = read_run(file, given.get("seed"), reduced=False)
         return task, point
     if "seed" in given:
         raise ValueError(f"--seed chooses a run of a stored fit (.nc); {file} holds one point.")

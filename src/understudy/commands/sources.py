@@ -55,7 +55,7 @@ def _teacher_in(file: Path, outputs: int | None = None) -> dict[str, Any]:
     return parse_teacher(str(file), read_bytes(file, "the teacher"), outputs)
 
 
-def read_result(path: Path, seed: int | None, *, reduced: bool = True) -> tuple[FlowFit, Task, Any, dict[str, Any]]:
+def read_run(path: Path, seed: int | None, *, reduced: bool = True) -> tuple[FlowFit, Task, Any, dict[str, Any]]:
     """Description, task and point of one run in a file stored by `understudy fit --out`, and a readable description.
 
     Without a seed this is the best run. If `reduced`, task and point are reduced to fewer dimensions where that is

@@ -48,14 +48,14 @@ def split(
     check_out(out)
     shares = parse_list(mus, "--mus", "--mus=-1,0.5")
     from understudy.commands.progress import reporting
-    from understudy.commands.sources import describe_source, name_by_hash, read_result, read_teacher
+    from understudy.commands.sources import describe_source, name_by_hash, read_run, read_teacher
     from understudy.compilation import keep_compiled_programs
     from understudy.experiments.splitting import find_minimum, population_of
 
     keep_compiled_programs()
     try:
         if result is not None:
-            _, task, point, told = read_result(result, seed)
+            _, task, point, told = read_run(result, seed)
         else:
             source = read_teacher(activation, teacher, dim, angles, teacher_file)
             told = describe_source(source, student)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from understudy.dynamics.jump import SOFT_DIRECTIONS, Jump
-from understudy.dynamics.krylov import Curvature, lowest_eigenpairs
+from understudy.dynamics.krylov import Curvature, preconditioned_eigenpairs
 from understudy.tasks.task import Task
 
 _NEWTON_STEPS, _STALLS = 20, 3
@@ -106,7 +106,7 @@ class _Search:
 
         Newton's step is mostly along the softest one.
         """
-        values, vectors, _ = lowest_eigenpairs(
+        values, vectors, _ = preconditioned_eigenpairs(
             self.curvature, self.departure, self.inverse, SOFT_DIRECTIONS, 1e-3, 30, self._lift(self.departure), move
         )
         return (vectors, values) if values[0] > 0 else None

@@ -90,7 +90,7 @@ class Curvature:
         return Solution(np.asarray(x), int(count), bool(converged), bool(positive))
 
 
-def lowest_eigenpairs(
+def preconditioned_eigenpairs(
     curvature: Curvature,
     point: np.ndarray,
     inverse: Array,

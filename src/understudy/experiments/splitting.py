@@ -67,7 +67,6 @@ def split_report(
     *,
     layer: int = 0,
     follow: bool = False,
-    axis: np.ndarray | None = None,
     watch: Callable[[float, str], None] = lambda *_: None,
 ) -> dict[str, Any]:
     """Certify the splits of each neuron at these shares μ, with the bounds of their least eigenvalue.
@@ -77,7 +76,6 @@ def split_report(
     - `task`, `parameters`: any point whose neurons can be split; `layer`: the hidden layer of a deeper network.
     - `follow`: push every split point, except non-strict saddles, along its least eigenvector in both directions, and
       follow the flow.
-    - `axis`: the shares at which spectra are computed for the figure. Default: `AXIS`, or `INSIDE` with a penalty.
     - `watch`: called with the number of neurons that are done (a part of one counts) and what comes next.
 
     Returns `json`, the point and a row per neuron in JSON types, and `lines`, the spectra along the line of splits for
@@ -98,7 +96,7 @@ def split_report(
         row = _neuron(hidden, j, matrices, shares, certificates, isolated)
         if follow:
             row["destinations"] = _destinations(line, certificates, shares, known, partial(watch, done))
-        spectra = _spectra(line, matrices, (INSIDE if matrices.decay else AXIS) if axis is None else axis)
+        spectra = _spectra(line, matrices, INSIDE if matrices.decay else AXIS)
         for told in row["splits"]:
             told["lower_bound"] = finite_or_none(spectra["lower_bound"](told["mu"]))
         rows.append(row)

@@ -42,8 +42,8 @@ class Pool:
     that its programs are at hand. Each further process starts when the one before is ready, or when a job waits.
     """
 
-    def __init__(self, rehearsal: dict[str, Any], processes: int | None = None):
-        self.size = max(1, processes or min(MOST_PROCESSES, core_count()))
+    def __init__(self, rehearsal: dict[str, Any]):
+        self.size = max(1, min(MOST_PROCESSES, core_count()))
         self._rehearsal = rehearsal
         self._numbers = itertools.count()
         self._workers = [_Worker(rehearsal, self._assign, self._grow)]

@@ -58,12 +58,6 @@ class Question:
         """The question as a JSON object."""
         return {**asdict(self), "then": [dict(step) for step in self.then]}
 
-    def with_seed(self, seed: int) -> "Question":
-        """The same question from the random start of another seed, without the steps that followed."""
-        std = self.start.get("std", 0.1)
-        kind = self.start["kind"] if self.start["kind"] in ("gaussian", "glorot") else "gaussian"
-        return Question(**{**asdict(self), "start": {"kind": kind, "std": std, "seed": seed}, "then": ()})
-
 
 def read_question(given: Any) -> Question:
     """Check a JSON object and return the question it describes; `BadQuestionError` says what is wrong.
@@ -78,7 +72,9 @@ def read_question(given: Any) -> Question:
         raise BadQuestionError(f"A question has no {strange[0]!r}; it has {', '.join(sorted(known))}.")
     defaults = Question()
     students = _whole(given.get("students", defaults.students), "students", 1, MOST_STUDENTS)
-    activation = _text(given.get("activation", defaults.activation), "activation")
+    activation = given.get("activation", defaults.activation)
+    if not isinstance(activation, str) or not 0 < len(activation) <= 60:
+        raise BadQuestionError(f"activation is a short text; received {activation!r:.80}.")
     outgoing = _choice(given.get("outgoing", "trained"), "outgoing", ("trained", "fixed"))
     bias = _choice(given.get("bias", "none"), "bias", ("none", "trained"))
     sphere = given.get("sphere", False)
@@ -193,12 +189,6 @@ def _check_size(question: Question) -> None:
             f"{width} students and {count_of(question.teacher)} teachers have {size} trained parameters; the lab shows "
             f"up to {MOST_PARAMETERS}. Use `understudy fit` for larger problems."
         )
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 60:
-        raise BadQuestionError(f"{name} is a short text; received {value!r:.80}.")
-    return value
 
 
 def _choice(value: Any, name: str, allowed: Sequence[Any]) -> Any:

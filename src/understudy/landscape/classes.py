@@ -88,7 +88,7 @@ class Class:
         return self.loss, int(self.certificate.index)
 
 
-class Catalogue:
+class Classes:
     """The classes found so far. `add` certifies a point only if it is not known."""
 
     def __init__(self, task: Task):

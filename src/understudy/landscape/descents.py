@@ -36,7 +36,7 @@ class Descent:
     path: np.ndarray = field(repr=False)
 
 
-def descend(
+def follow_down(
     task: Task,
     saddles: Sequence[np.ndarray],
     watch: Callable[[int, int], None] | None = None,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from understudy.compilation import keep_compiled_programs
-from understudy.landscape.classes import CRITICAL, Catalogue, Class
-from understudy.landscape.descents import Descent, descend
+from understudy.landscape.classes import CRITICAL, Class, Classes
+from understudy.landscape.descents import Descent, follow_down
 from understudy.landscape.further import FLOWS, Further, run_plan, search_further
 from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph, euler_count
 from understudy.landscape.search import End, farthest, lanes_for, plan
@@ -111,14 +111,12 @@ def check(task: Task, starts: int, seed: int, init_std: float) -> None:
         )
 
 
-def search_each(
-    task: Task, seed: int, numbers: Sequence[int], init_std: float, watch: Callable[[int], None] | None = None
-) -> Iterator[tuple[int, End]]:
+def search_each(task: Task, seed: int, numbers: Sequence[int], init_std: float) -> Iterator[tuple[int, End]]:
     """Run the searches with these numbers; yield (number, end) as they end, in the parameters of the task."""
     chosen = list(numbers)
     if not chosen:
         return
-    for position, end in run_plan(task, plan(task, seed, chosen, init_std), watch):
+    for position, end in run_plan(task, plan(task, seed, chosen, init_std)):
         yield chosen[position], end
 
 
@@ -137,7 +135,7 @@ def assemble(
         if watch is not None:
             watch(ExploreProgress(stage, done, total, len(catalogue.classes)))
 
-    catalogue = Catalogue(task)
+    catalogue = Classes(task)
     captured = _sort(catalogue, ends, tell)
     search_further(catalogue, more, tell)
     ways = _descend_all(catalogue, tell) if descents else []
@@ -156,7 +154,7 @@ def assemble(
     )
 
 
-def _sort(catalogue: Catalogue, ends: Sequence[End], tell: Callable[[str, int, int], None]) -> int:
+def _sort(catalogue: Classes, ends: Sequence[End], tell: Callable[[str, int, int], None]) -> int:
     """Put converged ends into classes, exact ones first; returns how many are in a class."""
     converged = sorted((e for e in ends if e.how == "converged"), key=lambda e: e.gradient_norm)
     captured = 0
@@ -172,7 +170,7 @@ def _sort(catalogue: Catalogue, ends: Sequence[End], tell: Callable[[str, int, i
 _Way = tuple[Class, list[list[Class | None]], list[list[Descent]]]
 
 
-def _descend_all(catalogue: Catalogue, tell: Callable[[str, int, int], None]) -> list[_Way]:
+def _descend_all(catalogue: Classes, tell: Callable[[str, int, int], None]) -> list[_Way]:
     """Follow every saddle of index 1; new saddles of index 1 that descents find are followed too."""
     ways: list[_Way] = []
     followed: list[np.ndarray] = []
@@ -183,7 +181,7 @@ def _descend_all(catalogue: Catalogue, tell: Callable[[str, int, int], None]) ->
         if not saddles:
             return ways
         followed += [vector for _, vector in saddles]
-        found = descend(catalogue.task, [vector for _, vector in saddles], lambda i, n: tell("descending", i, n))
+        found = follow_down(catalogue.task, [vector for _, vector in saddles], lambda i, n: tell("descending", i, n))
         for number, (saddle, _) in enumerate(saddles):
             sides = [[d for d in found if d.saddle == number and d.side == side] for side in (0, 1)]
             homes = [[_home(catalogue, d) for d in side] for side in sides]
@@ -193,17 +191,17 @@ def _descend_all(catalogue: Catalogue, tell: Callable[[str, int, int], None]) ->
             ways.append((saddle, homes, sides))
 
 
-def _home(catalogue: Catalogue, descent: Descent) -> Class | None:
+def _home(catalogue: Classes, descent: Descent) -> Class | None:
     if descent.certificate.kind not in CRITICAL:
         return None
     return catalogue.add(descent.vector)
 
 
-def _number(catalogue: Catalogue, wanted: Class) -> int:
+def _number(catalogue: Classes, wanted: Class) -> int:
     return next(i for i, c in enumerate(catalogue.classes) if c is wanted)
 
 
-def _connection(catalogue: Catalogue, way: _Way) -> Connection:
+def _connection(catalogue: Classes, way: _Way) -> Connection:
     saddle, homes, sides = way
     numbers = [[None if home is None else _number(catalogue, home) for home in side] for side in homes]
     words = [f"{runs[0].certificate.kind}, loss {runs[0].loss:.9g}" for runs in sides]
@@ -251,7 +249,7 @@ def _endings(ends: Iterable[End], captured: int) -> dict[str, int]:
     return {**dict(sorted(counts.items())), **({"not critical after all": unclear} if unclear else {})}
 
 
-def _notes(task: Task, catalogue: Catalogue, points: Sequence[CriticalPoint]) -> tuple[str, ...]:
+def _notes(task: Task, catalogue: Classes, points: Sequence[CriticalPoint]) -> tuple[str, ...]:
     notes = []
     if any(p.family for p in points):
         notes.append(

@@ -11,7 +11,7 @@ import numpy as np
 from understudy.dynamics.trajectory import FlowOptions
 from understudy.fitting import fit_each
 from understudy.landscape.between import between
-from understudy.landscape.classes import CRITICAL, Catalogue
+from understudy.landscape.classes import CRITICAL, Classes
 from understudy.landscape.search import End, Plan, search
 from understudy.landscape.symmetric import symmetric_starts
 from understudy.tasks.task import Task
@@ -40,16 +40,16 @@ class Further:
     run: Callable[[str, Plan], Iterable[tuple[int, End]]] | None = None
 
 
-def run_plan(task: Task, given: Plan, watch: Callable[[int], None] | None = None) -> Iterator[tuple[int, End]]:
+def run_plan(task: Task, given: Plan) -> Iterator[tuple[int, End]]:
     """Run the searches of a plan in the reduced problem; yield (position, end) in the parameters of the task."""
     reduction = task.reduce(jnp.asarray(given.starts))
     inside = Plan(np.asarray(reduction.vectors), given.descents, given.targets)
-    for position, end in search(reduction.task, inside, watch=watch):
+    for position, end in search(reduction.task, inside):
         lifted = np.asarray(reduction.lift(jnp.asarray(end.vector), position))
         yield position, replace(end, vector=lifted)
 
 
-def search_further(catalogue: Catalogue, more: Further, tell: Callable[[str, int, int], None]) -> None:
+def search_further(catalogue: Classes, more: Further, tell: Callable[[str, int, int], None]) -> None:
     """Runs of the flow, and searches that are not random: what they find does not count as `found`."""
     task = catalogue.task
     _flow(catalogue, more, tell)
@@ -60,7 +60,7 @@ def search_further(catalogue: Catalogue, more: Further, tell: Callable[[str, int
     _run(catalogue, more, "between minima", between(task, minima, more.bridges, more.seed), tell)
 
 
-def _flow(catalogue: Catalogue, more: Further, tell: Callable[[str, int, int], None]) -> None:
+def _flow(catalogue: Classes, more: Further, tell: Callable[[str, int, int], None]) -> None:
     """Follow the flow from small random starts, and add its ends."""
     if more.flows < 1:
         return
@@ -73,7 +73,7 @@ def _flow(catalogue: Catalogue, more: Further, tell: Callable[[str, int, int], N
 
 
 def _run(
-    catalogue: Catalogue, more: Further, stage: str, given: Plan | None, tell: Callable[[str, int, int], None]
+    catalogue: Classes, more: Further, stage: str, given: Plan | None, tell: Callable[[str, int, int], None]
 ) -> None:
     if given is None:
         return
@@ -87,7 +87,7 @@ def _run(
             _reach(catalogue, end.vector)
 
 
-def _reach(catalogue: Catalogue, vector: np.ndarray) -> None:
+def _reach(catalogue: Classes, vector: np.ndarray) -> None:
     home = catalogue.add(vector)
     if home is not None:
         home.reached += 1

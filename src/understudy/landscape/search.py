@@ -16,7 +16,7 @@ are for ill-conditioned losses: four softplus students of four teachers in the p
 64 searches there, 2 converged without weights in 300 steps, and 45 with them in up to 1,000.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -112,13 +112,8 @@ def plan(task: Task, seed: int, numbers: Sequence[int], init_std: float, stream:
     return Plan(np.stack(starts), np.array(descents), np.array(targets))
 
 
-def search(
-    task: Task, given: Plan, *, lanes: int | None = None, watch: Callable[[int], None] | None = None
-) -> Iterator[tuple[int, End]]:
-    """Run the searches of a plan, `lanes` at a time. Yield (number of the search, its end) as they end.
-
-    `watch(steps so far)` is called between chunks of steps.
-    """
+def search(task: Task, given: Plan, *, lanes: int | None = None) -> Iterator[tuple[int, End]]:
+    """Run the searches of a plan, `lanes` at a time. Yield (number of the search, its end) as they end."""
     count = len(given.starts)
     width = lanes_for(task.size) if lanes is None else lanes
     waiting, owner = list(range(count))[::-1], [-1] * width
@@ -142,14 +137,10 @@ def search(
     with threadpool_limits(limits=1, user_api="blas"):
         for lane in range(width):
             load(lane)
-        total = 0
         while any(o >= 0 for o in owner):
             prepared = task.prepared(jnp.asarray(now["vector"]))
             moved = alone(_advance, prepared, Searches(**now), limits)  # type: ignore[arg-type]
             now = {name: np.array(x) for name, x in moved._asdict().items()}
-            total += CHUNK
-            if watch is not None:
-                watch(total)
             ready = [i for i, o in enumerate(owner) if o >= 0 and now["status"][i] != _SEARCHING]
             if ready:
                 ends = _polish_all(task, now["vector"])

@@ -3,27 +3,19 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
-from understudy.points.copies import put_together
+from understudy.points.copies import join_copies
 from understudy.points.criticality import Spectrum, approach, spectrum
 from understudy.points.flats import FlatFamily, flat_families
-from understudy.points.surroundings import EPS, Surroundings
-from understudy.tasks.task import Task
+from understudy.points.surroundings import EPS, Surroundings, outside_hessian
 
 _GROWN = 4.0
 """How many times larger the eigenvalues that may be zero may be where Newton's method ends."""
 
 _SMALLER = 0.25
 """How small the gradient must be after Newton's step across the zero modes, beside the one before."""
-
-
-@eqx.filter_jit
-def _outside(task: Task, vector: Array) -> Array:
-    return task.outside_hessian(vector)
 
 
 @dataclass(frozen=True)
@@ -120,7 +112,7 @@ def study(around: Surroundings, outside: int, tolerance: float, diverging: str |
     case = _at(around, outside, tolerance, diverging)
     if diverging or np.linalg.norm(around.gradient) > case.limit:
         return case
-    if case.unexplained and (joined := put_together(around)) is not None:
+    if case.unexplained and (joined := join_copies(around)) is not None:
         there = Surroundings(around.task, joined)
         travelled = float(np.linalg.norm((joined - around.vector) / around.lengths))
         together = _at(there, outside, tolerance, diverging)
@@ -175,7 +167,7 @@ def _at(around: Surroundings, outside: int, tolerance: float, diverging: str | N
     explained = _explained(families, found)
     extra = np.zeros(0)
     if outside:
-        block = np.asarray(_outside(around.task, jnp.asarray(around.vector)))
+        block = np.asarray(outside_hessian(around.task, jnp.asarray(around.vector)))
         lengths = around.incoming_lengths(len(block))
         extra = np.linalg.eigvalsh(lengths[:, None] * block * lengths / around.unit)
         turning = around.task.outside_symmetries(jnp.asarray(around.vector))

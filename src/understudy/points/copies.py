@@ -33,7 +33,7 @@ _AGREE = 0.02
 """Relative difference between the curvatures that kinks should make at that distance and those that are seen."""
 
 
-def put_together(around: Surroundings) -> np.ndarray | None:
+def join_copies(around: Surroundings) -> np.ndarray | None:
     """The critical point next to this one at which nearly parallel students are exactly parallel.
 
     None if there are no such students, or no such critical point.

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from understudy.dynamics.krylov import Curvature
-from understudy.dynamics.krylov import lowest_eigenpairs as preconditioned
+from understudy.dynamics.krylov import Curvature, preconditioned_eigenpairs
 from understudy.points.surroundings import (
     EPS,
     SPREAD,
     Rounding,
     lengths_may_be_larger,
     natural_lengths,
+    outside_hessian,
     perturbations,
     power_of_two,
 )
@@ -49,11 +49,6 @@ def _slope(task: Task, vector: Array) -> tuple[Array, Array]:
     return task.value_and_gradient(vector)
 
 
-@eqx.filter_jit
-def _outside(task: Task, vector: Array) -> Array:
-    return task.outside_hessian(vector)
-
-
 def lowest_eigenpairs(
     task: Task, vector: Float[Array, " P"], count: int = 6, *, tolerance: float = 1e-10
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +75,7 @@ def _lowest(
     if fine.hessian_groups is not None and 4 * count < fine.size:
         curvature, point = Curvature(fine), np.asarray(vector, float)
         inverse = curvature.inverse(point, 0.0)
-        values, rows, errors = preconditioned(curvature, point, inverse, count, tolerance, _ITERATIONS)
+        values, rows, errors = preconditioned_eigenpairs(curvature, point, inverse, count, tolerance, _ITERATIONS)
         if np.all(errors <= np.maximum(_RESIDUAL, 1e-2 * np.abs(values))):
             return values, rows.T, float(errors.max())
     theta = jnp.asarray(vector, float)
@@ -177,7 +172,7 @@ def certify_large(task: Task, vector: np.ndarray, outside: int, tolerance: float
     found = _numbers(task, vector, natural_lengths(task, vector))
     values, multiplicities, total = found.values, np.ones(len(found.values), int), task.size
     if outside:
-        block = np.asarray(_outside(task, jnp.asarray(vector)))
+        block = np.asarray(outside_hessian(task, jnp.asarray(vector)))
         neurons = task.neurons(vector)
         lengths = np.ones(len(block)) if neurons is None else found.lengths[neurons.layout[:, 0]]
         extra = np.linalg.eigvalsh(lengths[:, None] * block * lengths / found.unit)

@@ -68,6 +68,12 @@ def evaluate_at(task: Task, places: Float[np.ndarray, "m P"]) -> list[Evaluation
     return [Evaluation(*(x[i] for x in rows)) for i in range(len(places))]
 
 
+@eqx.filter_jit
+def outside_hessian(task: Task, vector: Array) -> Float[Array, "n n"]:
+    """`Task.outside_hessian`, compiled."""
+    return task.outside_hessian(vector)
+
+
 @kept
 def _slopes(task: Task, vectors: Array) -> tuple[Array, Array]:
     return jax.lax.map(task.value_and_gradient, vectors, batch_size=16)

@@ -26,7 +26,7 @@ _CLOSED = 1e-7
 _STEPS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3)
 
 
-class Settled(NamedTuple):
+class ZeroNeuronVerdict(NamedTuple):
     """The verdict on a point with its zero neurons, the reason, and directions (rows) along which the loss falls."""
 
     kind: Kind
@@ -34,7 +34,7 @@ class Settled(NamedTuple):
     directions: np.ndarray
 
 
-def judge_zero_neurons(task: Task, vector: np.ndarray, zero: ZeroNeurons, without: Kind) -> Settled:
+def judge_zero_neurons(task: Task, vector: np.ndarray, zero: ZeroNeurons, without: Kind) -> ZeroNeuronVerdict:
     """The verdict, given the one `without` the zero neurons on a point that is stationary."""
     found, none = _largest(zero), np.zeros((0, len(vector)))
     share = float(np.sqrt(found.value))
@@ -42,15 +42,15 @@ def judge_zero_neurons(task: Task, vector: np.ndarray, zero: ZeroNeurons, withou
     if found.value > 1 + _ABOVE:
         direction = _falls(task, vector, zero, found.direction)
         if direction is not None:
-            return Settled("strict saddle", f"{told}: the loss falls where the neuron grows", direction[None])
+            return ZeroNeuronVerdict("strict saddle", f"{told}: the loss falls where the neuron grows", direction[None])
     elif without == "strict saddle":
-        return Settled(without, f"{told}, but there is a way down without it", none)
+        return ZeroNeuronVerdict(without, f"{told}, but there is a way down without it", none)
     elif zero.convex and found.upper <= 1 + _CLOSED:
         gap = max(found.upper - 1, 0.0)
-        return Settled(
+        return ZeroNeuronVerdict(
             "minimum", f"{told}: no network of any width has a loss lower by more than {gap:.0e} of it", none
         )
-    return Settled("undecided", f"{told} (at most {np.sqrt(found.upper):.6g} times): undecided", none)
+    return ZeroNeuronVerdict("undecided", f"{told} (at most {np.sqrt(found.upper):.6g} times): undecided", none)
 
 
 def _largest(zero: ZeroNeurons) -> Maximum:
