@@ -163,7 +163,7 @@ def remove_stale(directory: Path, seconds: float, name: str = "*") -> None:
 def check_regular(path: str | os.PathLike[str]) -> Path:
     """Return `path` if it is a regular file; otherwise raise `OSError` that says what it is instead.
 
-    Opening a named pipe would wait for a writer for ever.
+    Opening a named pipe would wait for a writer forever.
     """
     file = Path(path)
     try:

@@ -143,7 +143,7 @@ def _surroundings() -> str:
 
 
 def _processor() -> str:
-    """The processor's features where the system tells them: programs use all that there are."""
+    """The processor's features, where the system lists them: programs use all that the processor has."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

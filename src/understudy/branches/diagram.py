@@ -51,7 +51,7 @@ def continuation(
     - `start`: the parameter at `point`. Default: low. If it lies inside the interval, both directions are followed.
     - `step`: largest step, as a share of the interval and of the size of the point.
     - `depth`: how often to switch to the branches that leave: 0 follows only the given branch.
-    - `most_points`: a branch ends after so many points.
+    - `most_points`: a branch ends after this many points.
     - `length`: the size of the parameters, the unit of steps. Default: the norm of `point`, at least 1.
     - `parameter`: the parameter's name in tables and figures. Default: the family's, or `"p"`.
     - `report`: called after each point with the branch's number, the parameter and the number of points.

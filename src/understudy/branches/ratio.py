@@ -69,7 +69,7 @@ before."""
 
 @lru_cache(maxsize=10_000)
 def _walked(students: int, steps: int) -> np.ndarray:
-    """The point after so many steps."""
+    """The point after this many steps."""
     if steps == 0:
         return _minimised(students, FIRST)
     return _newton(_copies(students, FIRST + steps * STEP), _walked(students, steps - 1))

@@ -43,7 +43,7 @@ CONTENT = {
     "x_test": "6d87418db22cc8025d05968bec9bd5c3932904b23485740db143a061a2c9d161",
     "y_test": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
 }
-"""SHA-256 of the bytes of each array, however it is packed: what tells MNIST from anything else."""
+"""SHA-256 of the bytes of each array, however it is packed: this distinguishes MNIST from anything else."""
 
 
 Opener = Callable[[str], bytes]

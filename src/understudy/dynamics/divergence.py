@@ -44,7 +44,7 @@ def find_divergence(trajectory: Trajectory, task: Task | None = None, scale: flo
     Growth like a power of t (increments rise) or like log t (increments stay the same, for example for separable data
     under a logistic cost) passes. A norm that saturates like t^-¼ or faster does not. On the way to a limit norms can
     also grow for a while, but then faster than √t or with a falling loss. A flow whose loss is bounded below cannot do
-    that for ever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
+    that forever, because ‖θ(t) - θ(0)‖² ≤ t (L(0) - L(t)).
 
     At loose tolerances the last gradient is mostly the integrator's error in stiff directions. If `task` is given and
     snapshots were kept, the fall of the loss in the last decade is measured instead. `scale`: the size of the loss, in

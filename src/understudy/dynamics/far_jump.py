@@ -23,7 +23,7 @@ _SOLVE, _CHECK = 1e-8, 1e-4
 
 
 _SETTLING, _SETTLING_STEPS, _SETTLING_SOLVE = 0.01, 3, 1e-6
-"""Length of the step before a jump, beside the time that has passed; number and relative accuracy of Newton's steps for
+"""Length of the step before a jump, relative to the time that has passed; number and relative accuracy of Newton's steps for
 it."""
 
 

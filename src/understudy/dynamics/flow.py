@@ -27,19 +27,19 @@ from understudy.tasks.task import Evaluation, Task
 from understudy.tasks.units import Units
 
 _NOISE = 10.0
-"""How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small beside
+"""How large, in absolute tolerances, the noise is that smoothes kinks at zero: the error of a step is small relative to
 it."""
 
 _ROUNDED = 100.0
 """How large, in absolute tolerances, the width is over which kinks |z| are rounded off. The error of a step, a few
-tolerances in z, must be small beside it: at 10 the gradient is noise, and runs take twenty times as many steps."""
+tolerances in z, must be small relative to it: at 10 the gradient is noise, and runs take twenty times as many steps."""
 
 _AT_REST = 0.01
-"""Gradient norm of the rounded loss, beside the width of its kinks, at which a run is at rest. Further slopes are due
-to the rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow for ever."""
+"""Gradient norm of the rounded loss, relative to the width of its kinks, at which a run is at rest. Further slopes are due
+to the rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow forever."""
 
 _WINDOW = 16
-"""Snapshots that one step may pass: only so many are looked at after each step."""
+"""The largest number of snapshots that one step may pass: this many are looked at after each step."""
 
 _RUNNING, _PAUSED, _STATIONARY, _OUT_OF_TIME, _OUT_OF_STEPS, _NOT_FINITE = range(6)
 _ENDINGS: dict[int, Ending] = {
@@ -325,7 +325,7 @@ def _follow(
 
 
 def _lengthening(task: Task, vector: np.ndarray, scales: np.ndarray, lane: int) -> Lengthening | None:
-    """Whether neurons of this run change their scale for ever; asked again when the norm has grown by a half."""
+    """Whether neurons of this run change their scale forever; asked again when the norm has grown by a half."""
     if np.linalg.norm(vector) < 1.5 * scales[lane] or not any(suspects(task.neurons(vector))):
         return None
     scales[lane] = np.linalg.norm(vector)
@@ -333,7 +333,7 @@ def _lengthening(task: Task, vector: np.ndarray, scales: np.ndarray, lane: int) 
 
 
 def _far_out(run: Trajectory, far: Lengthening) -> Trajectory:
-    """A run that ends where its neurons lengthen for ever."""
+    """A run that ends where its neurons lengthen forever."""
     return replace(run, vector=far.end, loss=far.loss, gradient_norm=far.gradient_norm, lengthening=far)
 
 

@@ -115,7 +115,7 @@ def preconditioned_eigenpairs(
         parts = []
         for first in range(0, columns.shape[1], count):  # small problems are asked for all columns at once
             part = columns[:, first : first + count].T
-            rows = np.zeros((count, size))  # always so many: every number of rows would be a program of its own
+            rows = np.zeros((count, size))  # always this many: every other number of rows would be another program
             rows[: len(part)] = part
             parts.append(curvature.product(point, rows)[: len(part)])
         found = np.concatenate(parts).T

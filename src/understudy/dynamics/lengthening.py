@@ -1,4 +1,4 @@
-r"""Runs in which single neurons change their scale for ever: a_j σ(w_j·x) with a_j ‖w_j‖ finite and ‖w_j‖ → ∞ or → 0.
+r"""Runs in which single neurons change their scale forever: a_j σ(w_j·x) with a_j ‖w_j‖ finite and ‖w_j‖ → ∞ or → 0.
 
 Write r = ‖w_j‖ and s = a_j r. For an activation that grows like x, (s/r) σ(r z) has limits at both ends of r:
 
@@ -8,7 +8,7 @@ Write r = ‖w_j‖ and s = a_j r. For an activation that grows like x, (s/r) σ
 - r → 0, if σ(0) = 0: s σ'(0) z, a linear neuron. The next term is (s r/2) σ''(0) z², so that the loss is L_∞ + C r, or
   L_∞ + C'/|a| along the valley. The outgoing weight moves by d|a|/dt = C'/a²: |a| ~ t^⅓.
 
-If C > 0, the neuron goes on for ever. Following this takes as long as one likes, and quadrature becomes dearer as r
+If C > 0, the neuron goes on forever. Following this can take any amount of time, and quadrature costs more as r
 grows. It is enough to see that the run is in the valley, that the valley is a minimum in all other directions, and that
 the slope along the valley falls by 8 (r³) or 4 (a²) if the scale is doubled.
 """
@@ -24,7 +24,7 @@ from understudy.tasks.neurons import Neurons
 from understudy.tasks.task import Task
 
 _FAR = 6.0
-"""Steepness × ‖w‖ from which on a neuron may be on its way to its limit at infinity."""
+"""Steepness × ‖w‖ above which a neuron may be on its way to its limit at infinity."""
 
 _SMALL = 1 / 12
 """Steepness × ‖w‖ up to which a neuron may be on its way to a linear one."""
@@ -105,7 +105,7 @@ def suspects(neurons: Neurons | None) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def find_lengthening(task: Task, vector: np.ndarray, evaluate: Evaluate) -> Lengthening | None:
-    """Whether a run at `vector` is in a valley along which single neurons change their scale for ever.
+    """Whether a run at `vector` is in a valley along which single neurons change their scale forever.
 
     The end is a point of the valley that does not depend on when this was asked: far out, with scales in the ratios
     that they have in the end, r_j⁴ ~ C_j and |a_j|³ ~ C'_j.

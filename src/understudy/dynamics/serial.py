@@ -1,6 +1,6 @@
 """Run one compiled program with factorisations at a time.
 
-Two such programs on two threads of one process can wait for each other for ever: each occupies threads of XLA's pool
+Two such programs on two threads of one process can wait for each other forever: each occupies threads of XLA's pool
 that the other needs. Processes do not share the pool, so they are not affected.
 """
 

@@ -11,7 +11,7 @@ from understudy.dynamics.lengthening import Lengthening
 
 Ending = Literal["polished", "settled", "stationary", "time limit", "step limit", "not finite", "lengthening"]
 """Why a run ended: Newton took over; Newton settled on kinks of the loss; the gradient is at rounding with no justified
-jump; limits; numbers overflowed; neurons that change their scale for ever were recognised."""
+jump; limits; numbers overflowed; neurons that change their scale forever were recognised."""
 
 MARKS = 80
 """Quarters of a decade of time, from 10⁻² on, in which the norm of the parameters is kept."""
@@ -64,7 +64,7 @@ class Trajectory:
     itself. `norms`: pairs (t, ‖θ(t)‖), one or none in each quarter of a decade of time.
 
     Times and norms are in natural units; see `understudy.tasks.units`. For ordinary problems these are the units of the
-    task. `lengthening`: which neurons change their scale for ever, if that ended the run; see
+    task. `lengthening`: which neurons change their scale forever, if that ended the run; see
     `dynamics.lengthening`. `unit`: the unit of the loss; `speed`: the gradient norm in natural units, NaN where
     both are the same.
     """

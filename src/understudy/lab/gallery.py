@@ -39,7 +39,7 @@ GALLERY: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     (
         "A run to infinity",
-        "Half of a split softplus neuron and its partner grow with opposite signs: the loss falls for ever, ever more "
+        "Half of a split softplus neuron and its partner grow with opposite signs: the loss falls forever, ever more "
         "slowly. This one takes about a minute.",
         {
             "activation": "softplus",

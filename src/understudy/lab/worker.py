@@ -11,7 +11,7 @@ REHEARSAL = -1
 """The number of the job with which a new process begins. No page sees its messages, and any other job ends it."""
 
 _COMPILING = "/jax/compilation_cache/compile_requests_use_cache"
-"""What JAX tells listeners before it compiles a program or loads it from the cache."""
+"""The event that JAX reports to listeners before it compiles a program or loads it from the cache."""
 
 
 def work(descriptor: int) -> None:

@@ -9,7 +9,7 @@ from understudy.landscape.strings import straight
 from understudy.tasks.task import Task
 
 IMAGES = 12
-"""Starts are inner points of a line with so many points, two or more away from its ends."""
+"""Starts are inner points of a line with this many points, two or more away from its ends."""
 
 
 def between(task: Task, minima: Sequence[np.ndarray], count: int, seed: int) -> Plan | None:

@@ -21,7 +21,7 @@ FLOWS = 16
 
 Measured on erf with (k, n) = (8, 6), 54 parameters, from 32 searches each: 4 random ones converge, 16 from symmetric
 points, and 29 between the minima that the flow finds, among them to the saddle of index 1 that joins the two.
-Eigenvector following to index 1 from places beside the minima converged once, so there is no such stage.
+Eigenvector following to index 1 from places next to the minima converged once, so there is no such stage.
 """
 
 

@@ -15,7 +15,7 @@ _GROWN = 4.0
 """How many times larger the eigenvalues that may be zero may be where Newton's method ends."""
 
 _SMALLER = 0.25
-"""How small the gradient must be after Newton's step across the zero modes, beside the one before."""
+"""How small the gradient must be after Newton's step across the zero modes, relative to the one before the step."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ weight may have either sign, and the copy may be a dead neuron with a way down."
 
 _STEPS = 4
 _STIFF = 1e-6
-"""Eigenvalues, beside the largest, from which on Newton's method follows their directions: that of α is about α."""
+"""Share of the largest eigenvalue above which Newton's method follows a direction: the eigenvalue of α is about α."""
 
 _ASIDE = 1e-3
 """Distance at which third derivatives are measured: errors are about 1e-6 (fifth derivatives) and 1e-11 (rounding)."""
@@ -107,7 +107,7 @@ def parallel_groups(neurons: Neurons, tolerance: float) -> list[list[int]]:
 
 
 def _least_share(neurons: Neurons, group: list[int]) -> float:
-    """The least of ‖a_i‖ ‖w_i‖ in the group, beside their sum."""
+    """The least of ‖a_i‖ ‖w_i‖ in the group, as a share of their sum."""
     parts = np.linalg.norm(neurons.outgoing[group], axis=1) * np.linalg.norm(neurons.incoming[group], axis=1)
     return float(parts.min() / max(parts.sum(), 1e-300))
 

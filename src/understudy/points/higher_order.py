@@ -32,7 +32,7 @@ rounding over most of the way to zero, and not close to zero."""
 _AXES, _RANDOM, _BEST = 12, 12, 6
 _TURNS = 24
 _SEPARATE = 1e-8
-"""1 - cosine from which on two directions are different ones: an angle of 1.4e-4, the accuracy of the search."""
+"""1 - cosine above which two directions are different: an angle of 1.4e-4, the accuracy of the search."""
 
 _FINER = (1e-3, 1e-7)
 """First steps of two more descents, which find level directions to an angle of about 1e-10."""
@@ -47,8 +47,8 @@ _FAR_FROM_ROUNDING = 100.0
 """How many times its rounding a single slope must be to be none."""
 
 _LEVEL = 1e-5
-"""Slope beside the steepest one at the same distance below which a direction counts as level: descents end only near
-to it."""
+"""Share of the steepest slope at the same distance below which a direction counts as level: descents end only near such
+a direction."""
 
 
 @dataclass(frozen=True)

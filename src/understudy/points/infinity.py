@@ -101,7 +101,7 @@ def describe_escape(task: Task, trajectory: Trajectory, divergence: Divergence) 
 
 
 def escape_by_scale(trajectory: Trajectory) -> Escape | None:
-    """The escape of a run whose neurons change their scale for ever, if that ended it; see `dynamics.lengthening`."""
+    """The escape of a run whose neurons change their scale forever, if that ended it; see `dynamics.lengthening`."""
     far = trajectory.lengthening
     if far is None:
         return None

@@ -9,7 +9,7 @@ from understudy.points.surroundings import Surroundings
 _DIRECTIONS = 24
 _RADIUS = 1e-6
 _CLEAR = 1e-7
-"""How far to step from the kink, and the slope that counts as a fall there, beside the largest slope met."""
+"""How far to step from the kink, and the slope that counts as a fall there, relative to the largest slope met."""
 
 
 class Fall(NamedTuple):

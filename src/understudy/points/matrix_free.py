@@ -29,13 +29,13 @@ _LOWEST = 12
 """Eigenvalues at the lower end that are computed."""
 
 _LANCZOS = 1e-8
-"""Accuracy of these eigenvalues by Lanczos, beside the largest."""
+"""Accuracy of these eigenvalues by Lanczos, relative to the largest."""
 
 _SOLVED, _ITERATIONS = 1e-3, 300
 """Accuracy of Newton's step, of which only the length matters, and the most iterations for it."""
 
 _RESIDUAL = 1e-7
-"""Norms of residuals Hv - λv of LOBPCG that are accepted, beside a hundredth of λ."""
+"""Norms of residuals Hv - λv of LOBPCG that are accepted, in addition to a hundredth of λ."""
 
 
 @eqx.filter_jit
@@ -161,7 +161,7 @@ def _numbers(task: Task, vector: np.ndarray, lengths: np.ndarray) -> _Numbers:
 def certify_large(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:
     """The verdict from the lower end of the spectrum, by the rules of a dense certificate.
 
-    It tells a strict saddle from a minimum whose lowest eigenvalue is above rounding and above the accuracy of Lanczos.
+    It distinguishes a strict saddle from a minimum whose lowest eigenvalue is above rounding and above the accuracy of Lanczos.
     Zero modes leave the point undecided, unless the loss is at its lower bound.
     """
     norm = float(np.linalg.norm(np.asarray(_slope(task, jnp.asarray(vector))[1])))

@@ -11,10 +11,10 @@ FAR_ENOUGH = 0.4
 _RELAXATIONS = 60
 _NEWTON_STEPS, _LOST = 8, 320
 _RELAXED = 1e-9
-"""Gradient across the null space that may be left over after relaxation, beside the Hessian times the distance."""
+"""Gradient across the null space that may be left over after relaxation, relative to the Hessian times the distance."""
 
 _FAINT = 0.5
-"""Share of one rounding of the largest eigenvalue from which on a curvature along a zero direction is suspicious."""
+"""Share of one rounding of the largest eigenvalue above which a curvature along a zero direction is suspicious."""
 
 
 class Relaxation:

@@ -11,7 +11,7 @@ _ENOUGH = 3
 """Neighbouring radii on which a slope must be clear to count."""
 
 _LOWER = 0.5
-"""Difference of exponents from which on a term is of lower order than another."""
+"""Difference of exponents above which a term is of lower order than another."""
 
 _OCTAVES_OF_POWER = 9
 """Radii whose slopes give the exponent that is reported."""

@@ -36,10 +36,10 @@ SPREAD = 6.0
 
 
 _SMALL = 1e-10
-"""Gradient beside the Hessian, in units of small parameters, up to which these units are believed."""
+"""Gradient relative to the Hessian, in units of small parameters, up to which these units are trusted."""
 
 _JUMP = 1e-9
-"""Change of the gradient within rounding of a point, beside the Hessian, that only a kink can make."""
+"""Change of the gradient within rounding of a point, relative to the Hessian, that only a kink can make."""
 
 
 @kept

@@ -69,7 +69,7 @@ def polish(enclosure: Enclosure | BiasedEnclosure, frame: Frame, start: np.ndarr
     moved = max(abs(float(v.mid()) - s) for v, s in zip(x, start, strict=True))
     if moved > 1e-5 * max(scale, 1e-300):
         raise NotProvedError(
-            f"no critical point beside the point given: Newton's method moves it by {moved:.1e}, its largest entry is "
+            f"no critical point next to the given point: Newton's method moves it by {moved:.1e}, its largest entry is "
             f"{scale:.1e}"
         )
     return x

@@ -81,7 +81,7 @@ def minimise_globally(
     **Arguments**
 
     - `tolerance`: stop when the relative gap is this small.
-    - `iterations`: stop after so many rounds; the gap is then that of the last one.
+    - `iterations`: stop after this many rounds; the gap is then that of the last one.
     - `oracle`: how ρ is bounded. `"exact"` enumerates sign patterns (N ≤ 9 inputs). `"caps"` is branch and bound over
       the sphere, for inputs that span few dimensions; it closes the gap there for any N. `"relaxation"` is a
       semidefinite relaxation for any N, with a gap that it states. `"local"` searches for directions and certifies

@@ -2,7 +2,7 @@
 
 The rule is as follows. Let b(n) be the best loss of the runs at width n. A narrower network is a wider one with dead
 neurons (Prop. 6). So m(n) = min of b over widths ≤ n bounds the least loss from above and falls with n. The level is m
-at the widest network n_max. The plateau starts at the least width from which on the loss is within a share τ of the
+at the widest network n_max. The plateau starts at the least width from which the loss is within a share τ of the
 level:
 
   m(n) ≤ (1 + τ) m(n_max).

@@ -46,7 +46,7 @@ def order_problem(task: "Population") -> OrderProblem:
         )
     if task.biased:
         raise ValueError(
-            "Order-parameter equations are there for tasks without biases, offsets and input means; this task has "
+            "Order-parameter equations exist for tasks without biases, offsets and input means; this task has "
             "some. Leave out bias= and mean=, and the teacher's bias and offset."
         )
     fixed, m = task.fixed_outgoing, math.prod(task.outputs)

@@ -358,8 +358,8 @@ class Task(eqx.Module):
         Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩; see `points.splitting`.
         """
         raise TypeError(
-            f"{type(self).__name__} has no known curvature of splits: it is there for two-layer, Deep and Regularised "
-            "networks."
+            f"{type(self).__name__} has no known curvature of splits: only two-layer, Deep and Regularised networks have "
+            "one."
         )
 
     def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:
@@ -368,7 +368,7 @@ class Task(eqx.Module):
         `teacher` is the wider network, for tasks that do not have a teacher of their own.
         """
         raise TypeError(
-            f"{type(self).__name__} has no neurons that could imitate those of a wider network. Warm starts are there "
+            f"{type(self).__name__} has no neurons that could imitate those of a wider network. Warm starts exist "
             "for Population, Sphere, Regularised, and Empirical tasks with TwoLayer or Deep networks."
         )
 

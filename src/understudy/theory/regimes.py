@@ -115,7 +115,7 @@ def _last_averaging(cells: Sequence[Cell]) -> Bracket:
 
 
 def _first_copying(cells: Sequence[Cell]) -> Bracket:
-    """The bracket between the first cell from which on all seeds copy, and the cell before it."""
+    """The bracket between the cell from which all seeds copy, and the cell before it."""
     start = len(cells)
     while start > 0 and cells[start - 1].copying == cells[start - 1].seeds:
         start -= 1

@@ -46,7 +46,7 @@ def output_bound(model: nn.Module, graph: Graph, steps: Sequence[tuple[Call, flo
 
 
 def is_chain(graph: Graph) -> bool:
-    """Each layer reads what the one before makes, with functions of Lipschitz constant 1 between."""
+    """Each layer reads what the previous layer makes, with functions of Lipschitz constant 1 between."""
     for before, call in zip(graph.calls[:-1], graph.calls[1:], strict=True):
         if call.inputs is None or len(call.inputs) != 1 or call.inputs[0][0] != before.outputs[0][0]:
             return False

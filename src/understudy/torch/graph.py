@@ -55,7 +55,7 @@ class Call:
 class Space:
     """Neurons that are kept or removed together; `frozen` says why they cannot be, or is None.
 
-    `blocks`: they are made or read in so many equal, consecutive groups, of which all keep the same number.
+    `blocks`: they are made or read in this many equal, consecutive groups, which all keep the same number of neurons.
     """
 
     index: int

@@ -26,7 +26,7 @@ WORDS = frozenset([
     "And", "Or", "Not", "Equality", "Unequality", "GreaterThan", "LessThan", "StrictLessThan", "StrictGreaterThan",
     "True", "False", "positive", "integer", "nonnegative",
 ])  # fmt: skip
-"""What an expression of sizes may call; besides, symbols such as s31 and u0."""
+"""Names that an expression of sizes may use, in addition to symbols such as s31 and u0."""
 
 
 def read_program(file: Path) -> Any:

@@ -74,7 +74,7 @@ def hidden_slots(graph: Graph, space: Space) -> list[Slot]:
 def pieces_of(model: nn.Module, graph: Graph, space: Space) -> Pieces | None:
     """The rows of all layers that make this space side by side; None if equal rows need not give equal neurons.
 
-    Values per neuron that rows do not show are put beside them: equal neurons have equal values there too.
+    Values per neuron that rows do not show are appended to them: equal neurons have equal values there too.
     """
     rows = [maker_rows(model, call) for call in graph.makers(space.index)]
     hidden = hidden_slots(graph, space)
