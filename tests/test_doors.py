@@ -122,6 +122,23 @@ def test_results_are_a_dataset(name):
 
 
 @followed
+def test_results_survive_a_file(name, tmp_path):
+    task, runs = fitted(name)
+    opened = us.open(runs.save(tmp_path / "runs"), task)
+    assert repr(opened) == repr(runs)
+    assert [run.summary() for run in opened] == [run.summary() for run in runs]
+
+
+@followed
+def test_the_figure_of_a_fit_is_drawn(name):
+    """Losses for every task; also correlations and the flow for those with students and teachers."""
+    _, runs = fitted(name)
+    panels = us.plots.fit(runs).axes
+    assert (len(panels) > 1) == ("student_teacher" in runs.to_dataset())
+    assert panels[0].get_ylabel() == "loss at the end"
+
+
+@followed
 def test_pushes_lead_somewhere_with_a_name(name):
     task, runs = fitted(name)
     _, direction = least_direction(task, runs[0].parameters)

@@ -41,10 +41,12 @@ _ROOMS = (
     "branches",
     "dynamics",
     "experiments",
+    "fitting",
     "gaussian",
     "lab",
     "layers",
     "landscape",
+    "network_files",
     "networks",
     "online",
     "plots",
@@ -52,6 +54,7 @@ _ROOMS = (
     "proofs",
     "regularised",
     "results",
+    "store",
     "surgery",
     "sweeps",
     "tasks",
@@ -65,10 +68,12 @@ if TYPE_CHECKING:
     from understudy import branches as branches
     from understudy import dynamics as dynamics
     from understudy import experiments as experiments
+    from understudy import fitting as fitting
     from understudy import gaussian as gaussian
     from understudy import lab as lab
     from understudy import landscape as landscape
     from understudy import layers as layers
+    from understudy import network_files as network_files
     from understudy import networks as networks
     from understudy import online as online
     from understudy import plots as plots
@@ -76,6 +81,7 @@ if TYPE_CHECKING:
     from understudy import proofs as proofs
     from understudy import regularised as regularised
     from understudy import results as results
+    from understudy import store as store
     from understudy import surgery as surgery
     from understudy import sweeps as sweeps
     from understudy import tasks as tasks

@@ -61,7 +61,13 @@ def compress(
     check_out(out)
     from understudy import torch as ut
 
-    targets = {"widths": _numbers(widths), "keep": keep, "params": params, "macs": macs, "loss_increase": loss_increase}
+    targets: dict[str, Any] = {
+        "widths": _numbers(widths),
+        "keep": keep,
+        "params": params,
+        "macs": macs,
+        "loss_increase": loss_increase,
+    }
     ending = format_ or network.suffix.removeprefix(".")
     if format_ is not None and format_ not in FORMATS:
         fail(f"--format is one of {', '.join(FORMATS)}; received {format_!r}.")
@@ -78,7 +84,8 @@ def compress(
                 )
             found = ut.report(model, given)
         else:
-            found = ut.compress(model, given, samples=samples, select=select, epochs=epochs, seconds=seconds, **targets)  # type: ignore[arg-type]
+            others: dict[str, Any] = {"samples": samples, "select": select, "epochs": epochs, "seconds": seconds}
+            found = ut.compress(model, given, **others, **targets)
         if out is not None and isinstance(found, ut.Compressed):
             files = [str(found.save(out / f"{network.stem}-small.{ending}"))]
         elif out is not None:

@@ -23,8 +23,8 @@ _SOLVE, _CHECK = 1e-8, 1e-4
 
 
 _SETTLING, _SETTLING_STEPS, _SETTLING_SOLVE = 0.01, 3, 1e-6
-"""Length of the step before a jump, relative to the time that has passed; number and relative accuracy of Newton's steps for
-it."""
+"""Length of the step before a jump, relative to the time that has passed; number and relative accuracy of Newton's steps
+for it."""
 
 
 def attempt(task: Task, departure: Float[np.ndarray, " P"], time: float = 0.0) -> Jump | None:

@@ -35,8 +35,8 @@ _ROUNDED = 100.0
 tolerances in z, must be small relative to it: at 10 the gradient is noise, and runs take twenty times as many steps."""
 
 _AT_REST = 0.01
-"""Gradient norm of the rounded loss, relative to the width of its kinks, at which a run is at rest. Further slopes are due
-to the rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow forever."""
+"""Gradient norm of the rounded loss, relative to the width of its kinks, at which a run is at rest. Further slopes are
+due to the rounding itself: it breaks the rescaling symmetry of ReLU neurons and would make them grow forever."""
 
 _WINDOW = 16
 """The largest number of snapshots that one step may pass: this many are looked at after each step."""

@@ -153,7 +153,7 @@ def hyperbolic(cosine: Array, sine: Array) -> Array:
 
 
 def quadrant(h: Array, k: Array, cosine: Array, sine: Array, nodes: int) -> Quadrant:
-    """P(x > -h, y > -k) and the rest of `Quadrant`; `cosine` and `sine` are any positive multiple of ρ and √(1 - ρ²)."""
+    """P(x > -h, y > -k) and the rest of `Quadrant`; `cosine`, `sine`: any positive multiple of ρ and √(1 - ρ²)."""
     sign = jnp.where(cosine < 0, -1.0, 1.0)
     bare = (cosine < 0) & (h + k <= 0)
     found = integrals(h, sign * k, hyperbolic(cosine, sine), bare, nodes)

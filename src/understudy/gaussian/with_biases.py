@@ -131,7 +131,7 @@ def _largest(activation: Activation, q: Array, mean: Array) -> list[Array]:
 def _beyond(first: Activation, second: Activation, c: Covariance, means: biased.Means) -> list[Array]:
     r"""A bound on what lies beyond the ends of both lines, for each entry of `BiasedPartials`.
 
-    In polar coordinates of the two standard Gaussians everything that is cut has a radius ρ > R, with R = `reach`. There
+    In polar coordinates of the two standard Gaussians everything that is cut has a radius ρ > R, R = `reach`. There
     |m + x| ≤ |m| + rρ, so that a factor is at most K_i (1 + |m| + r)^growth ρ^growth. With g the sum of the growths,
     ∫_R^∞ ρ^(g+1) e^(-ρ²/2) dρ = R^g e^(-R²/2) + g ∫_R^∞ ρ^(g-1) e^(-ρ²/2) dρ ≤ R^g e^(-R²/2) / (1 - g/R²).
     """

@@ -161,8 +161,8 @@ def _numbers(task: Task, vector: np.ndarray, lengths: np.ndarray) -> _Numbers:
 def certify_large(task: Task, vector: np.ndarray, outside: int, tolerance: float, diverging: str | None) -> Certificate:
     """The verdict from the lower end of the spectrum, by the rules of a dense certificate.
 
-    It distinguishes a strict saddle from a minimum whose lowest eigenvalue is above rounding and above the accuracy of Lanczos.
-    Zero modes leave the point undecided, unless the loss is at its lower bound.
+    It distinguishes a strict saddle from a minimum whose lowest eigenvalue is above rounding and above the accuracy of
+    Lanczos. Zero modes leave the point undecided, unless the loss is at its lower bound.
     """
     norm = float(np.linalg.norm(np.asarray(_slope(task, jnp.asarray(vector))[1])))
     kinks = task.kinks(vector)

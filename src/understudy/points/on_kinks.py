@@ -30,7 +30,7 @@ _ROUNDS = 4
 """Solutions for the slopes: one is enough for one hidden layer, where the gradient is linear in them."""
 
 _INSIDE = 1e-6
-"""How far from ±1 every slope must be, and how large every force relative to the largest, to count as strictly inside."""
+"""How far from ±1 every slope must be, and how large every force relative to the largest, to be strictly inside."""
 
 _CURVED = 1e-9
 """Curvature, relative to the largest, above which it counts; the point and its slopes are known to about 1e-13."""

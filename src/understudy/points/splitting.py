@@ -95,9 +95,9 @@ class SplitMatrices:
     def upper_bound(self, mu: np.ndarray | float) -> np.ndarray:
         """Lemma 4.2: λ† ≤ u(μ) λ_min(Y) for μ in [0, 1], else u(μ) λ_max(Y), u(μ) = μ(1-μ)/(μ² + (1-μ)²).
 
-        λ† is the least eigenvalue of the Hessian at the split point if that is negative, and otherwise the least one apart from
-        the zero along the line of split points. One output, or V = 0. With V ≠ 0 or a penalty there is no such bound,
-        and the result is NaN.
+        λ† is the least eigenvalue of the Hessian at the split point if that is negative, and otherwise the least one
+        apart from the zero along the line of split points. One output, or V = 0. With V ≠ 0 or a penalty there is no
+        such bound, and the result is NaN.
         """
         if self.decay or self._largest_coupling > self.threshold:
             return np.full(np.shape(mu), np.nan)

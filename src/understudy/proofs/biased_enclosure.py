@@ -1,11 +1,11 @@
 """Loss, gradient and Hessian with biases, in balls.
 
-L = Σ o_x·o_y G(x, y) over all pairs of neurons x, y with outgoing weights o (the students' a_i, the teachers' -b_j). The
-offset of the output is a neuron that is constantly 1: its weight is c_0 - c_0*. In the coordinates (p, m) of a neuron
-and with E_ij as in `biased_kernels`,
+L = Σ o_x·o_y G(x, y) over all pairs of neurons x, y with outgoing weights o (the students' a_i, the teachers' -b_j).
+The offset of the output is a neuron that is constantly 1: its weight is c_0 - c_0*. In the coordinates (p, m) of a
+neuron and with E_ij as in `biased_kernels`,
 
-    ∂_p = E_20 p + E_11 q,  ∂_m = E_10,  ∂_pp = E_20 I + E_40 ppᵀ + E_31 (pqᵀ + qpᵀ) + E_22 qqᵀ,  ∂_pm = E_30 p + E_21 q,
-    ∂_mm = E_20;  ∂_pq = E_11 I + E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ,  ∂_pm' = E_21 p + E_12 q,  ∂_mm' = E_11.
+    ∂_p = E_20 p + E_11 q,  ∂_m = E_10,  ∂_pp = E_20 I + E_40 ppᵀ + E_31 (pqᵀ + qpᵀ) + E_22 qqᵀ,
+    ∂_pm = E_30 p + E_21 q,  ∂_mm = E_20;  ∂_pq = E_11 I + E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ,  ∂_pm' = E_21 p + E_12 q,  ∂_mm' = E_11.
 
 The parameters are (w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0, without those that are not trained.
 """

@@ -2,8 +2,8 @@
 
 With q11 = p·p, q12 = p·q, q22 = q·q:
 
-- erf: σ'' = -xσ', and Stein's lemma gives (1 + q11) E_20 + q12 E_11 + m1 E_10 = 0; its derivatives by m1 and m2 give the
-  higher orders. E_11 and E_10 are elementary, E_00 is a bivariate normal distribution function.
+- erf: σ'' = -xσ', and Stein's lemma gives (1 + q11) E_20 + q12 E_11 + m1 E_10 = 0; its derivatives by m1 and m2 give
+  the higher orders. E_11 and E_10 are elementary, E_00 is a bivariate normal distribution function.
 - slope·x + kink·|x|: σ'' = 2 kink δ, so E_2j is a density times the mean of σ*^(j) on the kink, and
   q11 E_30 + q12 E_21 + m1 E_20 = 0. E_11 is a bivariate normal distribution function, and σ = xσ' gives E_10 and E_00.
 """

@@ -18,8 +18,8 @@ def mean_sign(h: Ball) -> Ball:
 def mean_signs(h: Ball, k: Ball, cosine: Ball, sine: Ball) -> Ball:
     """E[sign(h + x) sign(k + y)] for the correlation `cosine`, with `sine` = √(1 - cosine²) > 0.
 
-    It is S(h) S(k) + (2/π) ∫_0^asin(ρ) exp(-(h² + k² - 2hk sin t)/(2 cos² t)) dt, S(h) = erf(h/√2). The integral is taken
-    at the middles of h, k and ρ. The derivatives, at most 2φ(h) and 2φ(k), and the integrand bound the rest.
+    It is S(h) S(k) + (2/π) ∫_0^asin(ρ) exp(-(h² + k² - 2hk sin t)/(2 cos² t)) dt, S(h) = erf(h/√2). The integral is
+    taken at the middles of h, k and ρ. The derivatives, at most 2φ(h) and 2φ(k), and the integrand bound the rest.
     """
     m1, m2, lean = h.mid(), k.mid(), (cosine / sine).atan()
     end = lean.mid()

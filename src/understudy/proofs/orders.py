@@ -75,8 +75,8 @@ def same(first: Proof, second: Proof) -> Relation:
 
 
 def _check_same_teacher(first: ExactForm, second: ExactForm) -> None:
-    for name in ("loss", "activation", "teacher_activation", "incoming", "outgoing", "repulsion", "with_constant", "teacher_bias",
-                 "teacher_offset", "mean"):  # fmt: skip
+    for name in ("loss", "activation", "teacher_activation", "incoming", "outgoing", "repulsion", "with_constant",
+                 "teacher_bias", "teacher_offset", "mean"):  # fmt: skip
         if not np.array_equal(getattr(first, name), getattr(second, name)):
             raise ValueError(f"Compare points of one problem: the two proofs differ in {name}.")
 

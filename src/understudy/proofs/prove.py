@@ -116,8 +116,8 @@ def _prove(form: ExactForm, given: Given, radius: float, loss: Callable[[], floa
     measured = loss()
     if not abs(float(zero.loss) - measured) <= DIFFERENCE * energy:
         raise NotProvedError(
-            f"the task's loss is {measured:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the same "
-            "problem"
+            f"the task's loss is {measured:.9g} and that of its exact form {float(zero.loss):.9g}: they are not the "
+            "same problem"
         )
     lower, upper = outward(zero.loss, 1e-32 * energy)
     step = enclosure.inputs + enclosure.outputs

@@ -103,7 +103,7 @@ def spread(shares: Shares, x: list[Ball], dim: int, parity: int) -> list[Ball]:
 
 
 def flat_directions(shares: Shares, dim: int, size: int, parity: int) -> Matrix:
-    """Of `size` parameters, a column for each way to move outgoing weight from the first member of a group to another."""
+    """A column of `size` entries for each way to move outgoing weight from the first member of a group to another."""
     columns = []
     for i, c in enumerate(shares.neuron):
         j = shares.neuron.index(c)

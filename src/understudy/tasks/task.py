@@ -358,8 +358,8 @@ class Task(eqx.Module):
         Y = ⟨σ''(w·x) xxᵀ a·c'⟩ and V = ⟨σ'(w·x) x c'ᵀ⟩; see `points.splitting`.
         """
         raise TypeError(
-            f"{type(self).__name__} has no known curvature of splits: only two-layer, Deep and Regularised networks have "
-            "one."
+            f"{type(self).__name__} has no known curvature of splits: only two-layer, Deep and Regularised networks "
+            "have one."
         )
 
     def imitation(self, teacher: Any = None, layer: int = 0) -> Imitation:

@@ -229,10 +229,10 @@ def _layer(
 def rank_of(gram: torch.Tensor, reader: Reader | None = None) -> int:
     """Directions that carry more than 1e-6 of the largest singular value of the activations.
 
-    Above EIGENVALUES neurons Cholesky factorisations stand for the eigenvalues: a tenth of the time. The first may show
-    that none is below the limit: the reader's G holds the same moments for neurons of unit size, and its least eigenvalue
-    is at most that of `gram` over the least square of these sizes. The second counts pivots. It gives the same number unless
-    eigenvalues lie near the limit.
+    Above EIGENVALUES neurons, Cholesky factorisations replace the eigenvalues, in a tenth of the time. The first may
+    show that none is below the limit: the reader's G holds the same moments for neurons of unit size, and its least
+    eigenvalue is at most that of `gram` over the least square of these sizes. The second counts pivots. It gives the
+    same number unless eigenvalues lie near the limit.
     """
     if len(gram) <= EIGENVALUES:
         values = torch.linalg.eigvalsh(gram)

@@ -1,7 +1,7 @@
 """E[σ(m1 + p·x) σ*(m2 + q·x)] with derivatives by (p, m1) and (q, m2), for the checker.
 
-With h = m1/r1, k = m2/r2 and the correlation ρ, where r1² = q11 (for erf 1 + q11, as erf(x/√2) is the mean sign of x with
-unit noise):
+With h = m1/r1, k = m2/r2 and the correlation ρ, where r1² = q11 (for erf 1 + q11, as erf(x/√2) is the mean sign of x
+with unit noise):
 
 - erf: 4Φ2(h, k; ρ) - 2Φ(h) - 2Φ(k) + 1.
 - x₊ with y₊: r1 r2 R(h, k; ρ), R_h = k Φ2 + φ(k) Φ(h') + ρ φ(h) Φ(k'), R_ρ = R_hk = Φ2, R_hh = φ(h) E[y₊ on x = 0],
