@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 from understudy.proofs.balls import ball, from_floats, precision, to_floats
-from understudy.proofs.enclosure import Enclosure, lists
+from understudy.proofs.enclosure import Enclosure
 
 ACTIVATIONS = ["erf", "relu", "abs", "linear", "quadratic", "hermite:3", "hermite:4"]
 
@@ -25,7 +25,7 @@ def population(activation, outputs=None, fixed="trained", parallel=False):
 def enclosed(task, vector, bits=192, radius=0.0):
     form = task.exact_form()
     with precision(bits):
-        box = [x + ball(0, radius) for x in lists(np.asarray(vector))]
+        box = [x + ball(0, radius) for x in map(ball, np.asarray(vector).tolist())]
         return Enclosure(form, from_floats(form.incoming)).evaluate(box)
 
 

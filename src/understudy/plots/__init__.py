@@ -30,24 +30,9 @@ if TYPE_CHECKING:
     from understudy.plots.sweep_figure import sweep as sweep
 
 _FIGURES = {
-    **{
-        name: name
-        for name in (
-            "align",
-            "branches",
-            "curves",
-            "explore",
-            "fit",
-            "grow",
-            "layers",
-            "merge",
-            "online",
-            "split",
-            "sweep",
-        )
-    },
-    "phases": "online",
-}
+    name: name
+    for name in ("align", "branches", "curves", "explore", "fit", "grow", "layers", "merge", "online", "split", "sweep")
+} | {"phases": "online"}
 """The module of each figure, without its ending."""
 
 

@@ -53,6 +53,16 @@ def identity(size: int) -> Matrix:
     return matrix(size, size, (ball(int(i == j)) for i in range(size) for j in range(size)))
 
 
+def dot(p: Matrix, q: Matrix) -> Ball:
+    """p·q of two columns."""
+    return (p.transpose() * q)[0, 0]
+
+
+def dots(a: Sequence[Ball], b: Sequence[Ball]) -> Ball:
+    """a·b of two lists."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), ball(0))
+
+
 def power(x: Ball, exponent: int) -> Ball:
     """x^exponent for a whole exponent ≥ 0. It also works for balls around 0, for which `**` fails."""
     result = ball(1)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from understudy.proofs.balls import Ball, Matrix, ball, column, identity, matrix
+from understudy.proofs.balls import Ball, Matrix, ball, column, dot, dots, identity, matrix
 from understudy.proofs.biased_kernels import BiasedKernel, Expectations, Gram, swap
 from understudy.proofs.enclosure import Evaluation
 from understudy.proofs.named import biased_kernel_of
@@ -124,7 +124,7 @@ class BiasedEnclosure:
         sums = _Sums(self, len(students))
         others = [*self._teachers, offset]
         for i, student in enumerate(students):
-            own = _kernel(student, student).own(_dot(student.p, student.p), student.m)
+            own = _kernel(student, student).own(dot(student.p, student.p), student.m)
             sums.add_own(i, student, own)
             for j, other in enumerate(students[i + 1 :], i + 1):
                 sums.add_pair(student, other, _pair(student, other), (i, j))
@@ -140,9 +140,9 @@ class BiasedEnclosure:
         """The teachers' energy without their offset, which no student changes."""
         total = ball(0)
         for i, p in enumerate(self._teachers):
-            total += _dots(p.outgoing, p.outgoing) * _kernel(p, p).own(_dot(p.p, p.p), p.m)[0, 0]
+            total += dots(p.outgoing, p.outgoing) * _kernel(p, p).own(dot(p.p, p.p), p.m)[0, 0]
             for q in self._teachers[:i]:
-                total += 2 * _dots(p.outgoing, q.outgoing) * _pair(p, q)[0, 0]
+                total += 2 * dots(p.outgoing, q.outgoing) * _pair(p, q)[0, 0]
         return total
 
 
@@ -155,13 +155,13 @@ def _pair(first: Neuron, second: Neuron) -> Expectations:
     if first.activation == ONE:
         return swap(_pair(second, first))
     if second.activation == ONE:
-        alone = _kernel(first, first).single(_dot(first.p, first.p), first.m)
+        alone = _kernel(first, first).single(dot(first.p, first.p), first.m)
         return {(i, j): alone[i] if j == 0 else ball(0) for i in range(5) for j in range(5 - i)}
-    q11, q12, q22 = _dot(first.p, first.p), _dot(first.p, second.p), _dot(second.p, second.p)
+    q11, q12, q22 = dot(first.p, first.p), dot(first.p, second.p), dot(second.p, second.p)
     area = q11 * q22 - q12 * q12
     if q11 > 0:  # from the vectors: the difference loses digits where they are nearly parallel
         beside = second.p - first.p * (q12 / q11)
-        area = q11 * _dot(beside, beside)
+        area = q11 * dot(beside, beside)
     return _kernel(first, second).pair(Gram(q11, q12, q22, first.m, second.m, area))
 
 
@@ -186,11 +186,11 @@ class _Sums:
 
     def add_own(self, i: int, x: Neuron, d: Expectations) -> None:
         """|a|² D(p·p, m)."""
-        weight = _dots(x.outgoing, x.outgoing)
+        weight = dots(x.outgoing, x.outgoing)
         self.loss += weight * d[0, 0]
         slope = [*(x.p * (2 * d[1, 0])).entries(), d[0, 1]]
         block = x.p * x.p.transpose() * (4 * d[2, 0]) + identity(self.dim) * (2 * d[1, 0])
-        rows = _bordered(block, x.p * (2 * d[1, 1]), x.p * (2 * d[1, 1]), d[0, 2])
+        rows = _bordered(block, x.p * (2 * d[1, 1]), d[0, 2])
         self.outside[i][i] += 2 * d[1, 0] * weight
         self._slope(x, slope, weight)
         self._block(x.incoming_at, x.incoming_at, rows, weight)
@@ -202,13 +202,13 @@ class _Sums:
 
     def add_pair(self, x: Neuron, y: Neuron, e: Expectations, at: tuple[int | None, int | None]) -> None:
         """2 o_x·o_y G(x, y); `at`: which students they are."""
-        weight = 2 * _dots(x.outgoing, y.outgoing)
+        weight = 2 * dots(x.outgoing, y.outgoing)
         self.loss += weight * e[0, 0]
         for one, other, view, i in ((x, y, e, at[0]), (y, x, swap(e), at[1])):
             slope = [*(one.p * view[2, 0] + other.p * view[1, 1]).entries(), view[1, 0]]
             self._slope(one, slope, weight)
             if one.incoming_at is not None:
-                self._block(one.incoming_at, one.incoming_at, _own_block(one, other, view), weight)
+                self._block(one.incoming_at, one.incoming_at, _pair_block(one, other, view, 2, 0), weight)
                 for end, partner in ((one, other), (other, one)):
                     if end.outgoing_at is not None:
                         self._mixed(one.incoming_at, end.outgoing_at, slope, [2 * b for b in partner.outgoing])
@@ -218,7 +218,7 @@ class _Sums:
                 for c, b in enumerate(other.outgoing):
                     self.gradient[one.outgoing_at + c] += 2 * b * e[0, 0]
         if x.incoming_at is not None and y.incoming_at is not None:
-            rows = _cross_block(x, y, e)
+            rows = _pair_block(x, y, e, 1, 1)
             self._block(x.incoming_at, y.incoming_at, rows, weight)
             self._block(y.incoming_at, x.incoming_at, [list(row) for row in zip(*rows, strict=True)], weight)
         if at[0] is not None and at[1] is not None:
@@ -231,7 +231,7 @@ class _Sums:
 
     def add_offset(self, offset: Neuron) -> None:
         """‖c_0 - c_0*‖²."""
-        self.loss += _dots(offset.outgoing, offset.outgoing)
+        self.loss += dots(offset.outgoing, offset.outgoing)
         if offset.outgoing_at is not None:
             for c, a in enumerate(offset.outgoing):
                 self.gradient[offset.outgoing_at + c] += 2 * a
@@ -259,40 +259,18 @@ class _Sums:
                 self.hessian[c][r] += g * b
 
 
-def _own_block(x: Neuron, y: Neuron, e: Expectations) -> list[list[Ball]]:
-    """∂²G/∂(p, m)∂(p, m)."""
+def _pair_block(x: Neuron, y: Neuron, e: Expectations, i: int, j: int) -> list[list[Ball]]:
+    """∂²G/∂(p, m)∂(p, m) for (i, j) = (2, 0), and ∂²G/∂(p, m)∂(q, m') for (1, 1); a row for each coordinate of x."""
     mixed = x.p * y.p.transpose()
     block = (
-        identity(x.p.nrows()) * e[2, 0]
-        + x.p * x.p.transpose() * e[4, 0]
-        + (mixed + mixed.transpose()) * e[3, 1]
-        + y.p * y.p.transpose() * e[2, 2]
+        identity(x.p.nrows()) * e[i, j]
+        + x.p * x.p.transpose() * e[i + 2, j]
+        + (mixed + mixed.transpose()) * e[i + 1, j + 1]
+        + y.p * y.p.transpose() * e[i, j + 2]
     )
-    edge = x.p * e[3, 0] + y.p * e[2, 1]
-    return _bordered(block, edge, edge, e[2, 0])
+    return _bordered(block, x.p * e[i + 1, j] + y.p * e[i, j + 1], e[i, j])
 
 
-def _cross_block(x: Neuron, y: Neuron, e: Expectations) -> list[list[Ball]]:
-    """∂²G/∂(p, m)∂(q, m'), a row for each coordinate of x."""
-    mixed = x.p * y.p.transpose()
-    block = (
-        identity(x.p.nrows()) * e[1, 1]
-        + x.p * x.p.transpose() * e[3, 1]
-        + (mixed + mixed.transpose()) * e[2, 2]
-        + y.p * y.p.transpose() * e[1, 3]
-    )
-    edge = x.p * e[2, 1] + y.p * e[1, 2]
-    return _bordered(block, edge, edge, e[1, 1])
-
-
-def _bordered(block: Matrix, right: Matrix, bottom: Matrix, corner: Ball) -> list[list[Ball]]:
-    rows = [[*row, r] for row, r in zip(block.tolist(), right.entries(), strict=True)]
-    return [*rows, [*bottom.entries(), corner]]
-
-
-def _dot(p: Matrix, q: Matrix) -> Ball:
-    return (p.transpose() * q)[0, 0]
-
-
-def _dots(a: list[Ball], b: list[Ball]) -> Ball:
-    return sum((x * y for x, y in zip(a, b, strict=True)), ball(0))
+def _bordered(block: Matrix, edge: Matrix, corner: Ball) -> list[list[Ball]]:
+    rows = [[*row, r] for row, r in zip(block.tolist(), edge.entries(), strict=True)]
+    return [*rows, [*edge.entries(), corner]]

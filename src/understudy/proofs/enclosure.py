@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
-from understudy.proofs.balls import Ball, Matrix, ball, column, from_floats, matrix
+from understudy.proofs.balls import Ball, Matrix, ball, column, dot, dots, from_floats, matrix
 from understudy.proofs.kernels import Pair
 from understudy.proofs.named import kernel_of
 from understudy.tasks.exact_form import ExactForm
@@ -86,7 +84,7 @@ class Enclosure:
         pairs = {(i, j): kernel.pair(incoming[i], incoming[j], gram[i, i], gram[i, j], gram[j, j])
                  for i in range(n) for j in range(i + 1, n)}  # fmt: skip
         own = [kernel.own(gram[i, i]) for i in range(n)]
-        beside, squares = _products(incoming, teachers), [_dot(v, v) for v in teachers]
+        beside, squares = _products(incoming, teachers), [dot(v, v) for v in teachers]
         to_teachers = [[across.pair(w, v, gram[i, i], beside[i, j], squares[j]) for j, v in enumerate(teachers)]
                        for i, w in enumerate(incoming)]  # fmt: skip
         sums = _Sums(self, incoming, outgoing)
@@ -142,7 +140,7 @@ class _Sums:
         """factor |a_i|² D(|w_i|²)."""
         value, slope, bend = own
         a, w = self.a[i], self.w[i]
-        weight = factor * _dots(a, a)
+        weight = factor * dots(a, a)
         self.loss += weight * value
         self._add_incoming(i, w * (2 * slope * weight))
         block = w * w.transpose() * (4 * bend * weight)
@@ -156,7 +154,7 @@ class _Sums:
 
     def add_students(self, i: int, j: int, pair: Pair, factor: Ball) -> None:
         """2 factor a_i·a_j G(w_i, w_j) for i < j."""
-        weight = 2 * factor * _dots(self.a[i], self.a[j])
+        weight = 2 * factor * dots(self.a[i], self.a[j])
         self.loss += weight * pair.value
         for one, other, view in ((i, j, pair), (j, i, pair.swapped())):
             self._add_first(one, view, self.w[other], weight)
@@ -174,7 +172,7 @@ class _Sums:
 
     def add_teacher(self, i: int, v: Matrix, outgoing: list[Ball], pair: Pair) -> None:
         """2 a_i·o G(w_i, v) for a teacher; o are its outgoing weights with the opposite sign."""
-        weight = 2 * _dots(self.a[i], outgoing)
+        weight = 2 * dots(self.a[i], outgoing)
         self.loss += weight * pair.value
         self._add_first(i, pair, v, weight)
         self._add_outgoing(i, [2 * pair.value * x for x in outgoing])
@@ -221,16 +219,3 @@ def _products(left: list[Matrix], right: list[Matrix]) -> Matrix:
     rows = matrix(len(left), left[0].nrows(), (x for v in left for x in v.entries()))
     columns = matrix(len(right), right[0].nrows(), (x for v in right for x in v.entries()))
     return rows * columns.transpose()
-
-
-def _dot(p: Matrix, q: Matrix) -> Ball:
-    return (p.transpose() * q)[0, 0]
-
-
-def _dots(a: list[Ball], b: list[Ball]) -> Ball:
-    return sum((x * y for x, y in zip(a, b, strict=True)), ball(0))
-
-
-def lists(vector: np.ndarray) -> list[Ball]:
-    """The exact values of a float64 vector."""
-    return [ball(float(x)) for x in vector]

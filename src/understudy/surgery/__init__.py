@@ -1,8 +1,8 @@
 """Changing networks, without changing their function where possible: warm starts, split, join, grow, merge."""
 
+from understudy.rays import aligned_groups as aligned_groups
 from understudy.surgery.condense import condense as condense
 from understudy.surgery.conical import reduce_by_covariance as reduce_by_covariance
-from understudy.surgery.groups import aligned_groups as aligned_groups
 from understudy.surgery.grow import Stage as Stage
 from understudy.surgery.grow import grow as grow
 from understudy.surgery.join import irreducible as irreducible

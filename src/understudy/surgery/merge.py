@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from understudy.activations import Activation
 from understudy.networks import Deep, TwoLayer
-from understudy.surgery.groups import Groups, aligned_groups
+from understudy.rays import Groups, aligned_groups
 from understudy.surgery.parts import activations_of, check_inputs, forward, pack, require_homogeneous, unpack
 
 PROBES = 1000
