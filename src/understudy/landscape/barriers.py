@@ -10,7 +10,7 @@ from understudy.compilation import keep_compiled_programs
 from understudy.dynamics.trajectory import FlowOptions
 from understudy.fitting import fit_each
 from understudy.landscape.classes import Classes
-from understudy.landscape.descents import follow_down
+from understudy.landscape.descents import descend
 from understudy.landscape.search import Plan, search
 from understudy.landscape.strings import losses_along, relax, straight
 from understudy.points import Certificate
@@ -156,7 +156,7 @@ def _passes(task: Task, peaks: np.ndarray) -> list[Pass]:
         home = catalogue.add(ends[i].vector) if ends[i].how == "converged" else None
         if home is not None and home.certificate.kind == "strict saddle" and home.certificate.index == 1:
             saddles.append((ends[i].vector, home.certificate))
-    down = follow_down(task, [vector for vector, _ in saddles], snapshots=SNAPSHOTS)
+    down = descend(task, [vector for vector, _ in saddles], snapshots=SNAPSHOTS)
     found = []
     for number, (vector, certificate) in enumerate(saddles):
         sides = [next(d for d in down if (d.saddle, d.side, d.push) == (number, side, 0)) for side in (0, 1)]

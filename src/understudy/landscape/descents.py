@@ -36,7 +36,7 @@ class Descent:
     path: np.ndarray = field(repr=False)
 
 
-def follow_down(
+def descend(
     task: Task,
     saddles: Sequence[np.ndarray],
     watch: Callable[[int, int], None] | None = None,

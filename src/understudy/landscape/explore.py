@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.compilation import keep_compiled_programs
 from understudy.landscape.classes import CRITICAL, Class, Classes
-from understudy.landscape.descents import Descent, follow_down
+from understudy.landscape.descents import Descent, descend
 from understudy.landscape.further import FLOWS, Further, run_plan, search_further
 from understudy.landscape.graph import Completeness, Connection, CriticalPoint, Graph, euler_count
 from understudy.landscape.search import End, farthest, lanes_for, plan
@@ -181,7 +181,7 @@ def _descend_all(catalogue: Classes, tell: Callable[[str, int, int], None]) -> l
         if not saddles:
             return ways
         followed += [vector for _, vector in saddles]
-        found = follow_down(catalogue.task, [vector for _, vector in saddles], lambda i, n: tell("descending", i, n))
+        found = descend(catalogue.task, [vector for _, vector in saddles], lambda i, n: tell("descending", i, n))
         for number, (saddle, _) in enumerate(saddles):
             sides = [[d for d in found if d.saddle == number and d.side == side] for side in (0, 1)]
             homes = [[_home(catalogue, d) for d in side] for side in sides]
