@@ -15,16 +15,8 @@ from understudy.commands.screen import exit_if_unstored, fail, new_table, show_t
 from understudy.commands.sources import name_of, read_stored
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from understudy.network_files import StoredNetwork
     from understudy.surgery import Merged
-
-BY = ("weights", "activations", "activity", "covariance")
-
-MOST = 20
-"""`--by covariance` keeps up to N(N+1) neurons per layer. If that is more than this multiple of the widest
-layer, the merge is expensive and gains nothing."""
 
 
 def merge(
@@ -53,10 +45,12 @@ def merge(
 
     Example: `understudy merge network.npz --activation relu --out results`
     """
-    if by not in BY:
-        fail(f"--by is one of {', '.join(BY)}; received {by!r}.")
     check_out(out)
     from understudy.network_files import write_network
+    from understudy.surgery.methods import METHODS
+
+    if by not in METHODS:
+        fail(f"--by is one of {', '.join(METHODS)}; received {by!r}.")
 
     try:
         stored = read_stored(network, seed)
@@ -88,49 +82,17 @@ def _merge(
     stored: StoredNetwork, activation: str, data: Path | None, by: str, tolerance: float
 ) -> tuple[Merged, float | None]:
     """The merged network, and the relative change on other inputs if the outputs are kept on the data only."""
-    import numpy as np
-
-    from understudy import surgery
     from understudy.network_files import read_data
-    from understudy.surgery.merge import Merged, compare
-    from understudy.surgery.parts import check_inputs, unpack
+    from understudy.surgery.methods import change_elsewhere, merge_by
 
     inputs = read_data(data)[0] if data is not None else None
     if by == "weights":
-        merged = surgery.merge(stored.network, activation, tolerance=tolerance)
-        if inputs is None:
-            return merged, None
-        x = check_inputs(inputs, unpack(stored.network)[0][0].shape[1])
-        return Merged(
-            merged.network, compare(stored.network, merged.network, activation, merged.report.layers, x)
-        ), None
+        return merge_by(by, stored.network, activation, inputs, tolerance), None
     inputs = stored.inputs if inputs is None else inputs
     if inputs is None:
         raise ValueError(f"--by {by} keeps the outputs on data, and none are given. Add --data inputs.npy.")
-    if by == "activations":
-        merged = surgery.merge(stored.network, activation, inputs=inputs, tolerance=tolerance)
-    elif by == "activity":
-        merged = surgery.merge_by_activity(stored.network, inputs, activation)
-    else:
-        widest, bound = max(len(w) for w in unpack(stored.network)[0][:-1]), len(inputs) * (len(inputs) + 1)
-        if bound > MOST * widest:
-            raise ValueError(
-                f"--by covariance keeps at most N(N+1) = {bound} neurons per layer for N = {len(inputs)} inputs, and "
-                f"the widest layer has {widest}. Give fewer inputs, or use understudy compress."
-            )
-        merged = surgery.reduce_by_covariance(stored.network, activation, inputs)
-    return merged, _elsewhere(stored, activation, merged, np.asarray(inputs, float))
-
-
-def _elsewhere(stored: StoredNetwork, activation: str, merged: Merged, inputs: np.ndarray) -> float:
-    """Relative change on inputs that the merge has not seen: normal, with the means and spreads of the data."""
-    import numpy as np
-
-    from understudy.surgery.merge import compare
-
-    draws = np.random.default_rng(0).normal(size=(1000, inputs.shape[1]))
-    x = inputs.mean(axis=0) + inputs.std(axis=0) * draws
-    return compare(stored.network, merged.network, activation, merged.report.layers, x).relative_change
+    merged = merge_by(by, stored.network, activation, inputs, tolerance)
+    return merged, change_elsewhere(stored.network, merged, activation, inputs)
 
 
 def _as_json(
