@@ -12,6 +12,8 @@ import understudy as us
 from understudy.papers.ledger import entries
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
+REGULAR = "left undecided of those critical to rounding and not degenerate"
+"""The count, by kind of task, in the ledger."""
 
 
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
@@ -54,12 +56,28 @@ def test_the_ledger_is_what_the_readme_says():
 
 
 def test_the_promises_are_what_the_readme_says():
-    found = {entry.id: entry.best.measured for entry in entries("promises") if entry.best is not None}
-    points, kills, natures = found["certificates"], found["kill-soak"], found["natures"]
-    assert points["wrong verdicts"] == natures["wrong verdicts"] == kills["finished cells lost"] == 0
+    found = {entry.id: entry.best for entry in entries("promises") if entry.best is not None}
+    points, kills, natures = (found[name].measured for name in ("certificates", "kill-soak", "natures"))
     said = " ".join(README.split())
-    assert f"on {natures['points']} points whose nature" in said
-    assert f"**no certificate is wrong** and {natures['left undecided']} are undecided" in said
-    assert f"on {points['points']:,} random critical points of {points['kinds of tasks']} kinds of tasks no" in said
-    assert f"({points['left undecided']} points it leaves undecided, {points['beyond the reference']} the" in said
-    assert f"a sweep killed {kills['kills']} times loses nothing" in said
+
+    def row(start):
+        cells = re.search(rf"\| {re.escape(start)}[^|]* \| ([\d,]+) \| \*\*(\d+)\*\* \| (\d+) \|", said).groups()
+        return [int(cell.replace(",", "")) for cell in cells]
+
+    counts = [share.split(" of ") for share in points[REGULAR].values()]
+    regular, undecided = sum(int(of) for _, of in counts), sum(int(part) for part, _ in counts)
+    kinds = points["kinds of tasks"]
+    assert row("points whose nature") == [natures["points"], natures["wrong verdicts"], natures["left undecided"]]
+    assert row(f"random critical points of {kinds} kinds") == [points["points"], 0, points["left undecided"]]
+    assert row(f"those of the {points['points']:,} that are critical") == [regular, 0, undecided]
+    assert points["wrong verdicts"] == kills["finished cells lost"] == 0
+    (share,) = [check for check in found["natures"].checks if "not degenerate" in check.name]
+    assert share.measured == 0
+    assert f"None of the {natures['left undecided']} undecided points is regular" in said
+    largest = max(int(part) / int(of) for part, of in counts)
+    assert f"The {undecided} are at most {100 * largest:.1f} % of any kind of task" in said
+    assert f"At {points['beyond the reference']} of the {points['points']:,} points the reference itself" in said
+    assert {found[name].settings["seed"] for name in ("certificates", "natures")} == {663}
+    assert "A rule fixed the seed (663)" in said
+    assert f"{len(found['proofs'].measured['natures'])} natures (minimum, or saddle" in said
+    assert f"A sweep that was killed {kills['kills']} times lost nothing" in said
