@@ -10,7 +10,7 @@ from understudy.extras import need
 
 def lab(
     link: Annotated[str | None, typer.Argument(help="A link of the lab to open, from any machine.")] = None,
-    port: Annotated[int, typer.Option(help="Port on this machine. Default: a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, typer.Option(help="Port on this machine.", show_default="a free one", min=0, max=65535)] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address; do not open a browser.")
     ] = False,

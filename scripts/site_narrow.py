@@ -1,0 +1,45 @@
+"""Pages on narrow screens: wide tables of text become blocks, and figures open in full size.
+
+A table with four or more columns and a long cell has columns of a few letters on a phone. Such a table gets the
+attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below the
+other. Tables of numbers stay as they are, and scroll.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+COLUMNS = 4
+"""Tables with fewer columns fit."""
+LONG = 60
+"""Characters of a cell that needs room."""
+
+TABLE = re.compile(r"<table>(.*?)</table>", re.S)
+HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.S)
+ROW = re.compile(r"<tr>.*?</tr>", re.S)
+CELL = re.compile(r"<td\b([^>]*)>(.*?)</td>", re.S)
+IMAGE = re.compile(r'(?<!">)<img\b[^>]*\bsrc="([^"]+)"[^>]*/?>')
+
+
+def plain(content: str) -> str:
+    """The text of an element."""
+    return html.unescape(re.sub(r"<[^>]+>", "", content)).strip()
+
+
+def stacked(table: re.Match[str]) -> str:
+    """The table, with its columns' names on its cells if it is a wide table of text."""
+    names = [html.escape(plain(name)) for name in HEAD.findall(table[1])]
+    if len(names) < COLUMNS or max((len(plain(cell)) for _, cell in CELL.findall(table[1])), default=0) < LONG:
+        return table[0]
+
+    def named(row: re.Match[str]) -> str:
+        columns = iter(names)
+        return CELL.sub(lambda cell: f'<td{cell[1]} data-column="{next(columns)}">{cell[2]}</td>', row[0])
+
+    return f"<table data-stack>{ROW.sub(named, table[1])}</table>"
+
+
+def on_page_content(content: str, **_: object) -> str:
+    """Called by MkDocs for the content of each page."""
+    return IMAGE.sub(r'<a class="figure" href="\1">\g<0></a>', TABLE.sub(stacked, content))

@@ -1,0 +1,29 @@
+"""Wide tables of text name the columns of their cells, and figures link to themselves."""
+
+from scripts.site_narrow import on_page_content
+
+
+def table(*rows):
+    head = "".join(f"<th>{name}</th>" for name in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def test_a_wide_table_of_text_names_its_columns():
+    found = on_page_content(table(["claim", "n < k", "now", "why"], ["a", "b", "", "a long reason " * 10]))
+    assert found.startswith("<table data-stack>")
+    assert '<td data-column="n &lt; k">b</td>' in found
+    assert '<td data-column="now"></td>' in found
+
+
+def test_tables_of_numbers_and_narrow_tables_stay():
+    numbers = table(["method", "1/2", "1/4", "1/8"], ["ours", "97.5 ± 0.2", "96.4", "86.1"])
+    narrow = table(["claim", "why"], ["a", "a long reason " * 10])
+    assert on_page_content(numbers + narrow) == numbers + narrow
+
+
+def test_a_figure_links_to_itself_once():
+    image = '<img alt="a" src="images/fit.png" />'
+    linked = f'<a class="figure" href="images/fit.png">{image}</a>'
+    assert on_page_content(f"<p>{image}</p>") == f"<p>{linked}</p>"
+    assert on_page_content(f"<p>{linked}</p>") == f"<p>{linked}</p>"
