@@ -1,8 +1,10 @@
-"""Pages on narrow screens: wide tables of text become blocks, and figures open in full size.
+"""Pages on screens of any width: wide tables of text become blocks, lines break where they should, figures open.
 
 A table with four or more columns and a long cell has columns of a few letters on a phone. Such a table gets the
 attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below the
 other. Tables of numbers stay as they are, and scroll.
+
+A line may not break inside an option (`--out`) or a number with its error (1.0 ± 0.1). Figures open in full size.
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.S)
 ROW = re.compile(r"<tr>.*?</tr>", re.S)
 CELL = re.compile(r"<td\b([^>]*)>(.*?)</td>", re.S)
 IMAGE = re.compile(r'(?<!">)<img\b[^>]*\bsrc="([^"]+)"[^>]*/?>')
+
+
+CODE = re.compile(r"(?<!<pre>)(?<!</span>)<code>([^<]*)</code>")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
 def plain(content: str) -> str:
@@ -42,4 +48,6 @@ def stacked(table: re.Match[str]) -> str:
 
 def on_page_content(content: str, **_: object) -> str:
     """Called by MkDocs for the content of each page."""
-    return IMAGE.sub(r'<a class="figure" href="\1">\g<0></a>', TABLE.sub(stacked, content))
+    content = IMAGE.sub(r'<a class="figure" href="\1">\g<0></a>', TABLE.sub(stacked, content))
+    content = re.sub(r"(?<=\d) ± (?=\d)", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", content)
+    return CODE.sub(lambda code: OPTION.sub(r'<span class="unbroken">\g<0></span>', code[0]), content)

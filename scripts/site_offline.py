@@ -19,6 +19,6 @@ def on_post_page(output: str, page: Page, **_: object) -> str:
     return FOREIGN.sub(f'<script src="{get_relative_url("styles/worker.js", page.url)}"></script>', output)
 
 
-def on_post_template(output_content: str, **_: object) -> str:
-    """Pages without a place of their own, such as 404, do without the search."""
-    return FOREIGN.sub("", output_content)
+def on_post_template(output_content: str, template_name: str, **_: object) -> str:
+    """Leave out the page 404: it loads its styles from the root of a host, which pages on disk do not have."""
+    return "" if template_name == "404.html" else output_content

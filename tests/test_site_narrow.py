@@ -1,4 +1,4 @@
-"""Wide tables of text name the columns of their cells, and figures link to themselves."""
+"""Wide tables of text name the columns of their cells, figures link to themselves, and lines break where they should."""
 
 from scripts.site_narrow import on_page_content
 
@@ -17,7 +17,7 @@ def test_a_wide_table_of_text_names_its_columns():
 
 
 def test_tables_of_numbers_and_narrow_tables_stay():
-    numbers = table(["method", "1/2", "1/4", "1/8"], ["ours", "97.5 ± 0.2", "96.4", "86.1"])
+    numbers = table(["method", "1/2", "1/4", "1/8"], ["ours", "97.5", "96.4", "86.1"])
     narrow = table(["claim", "why"], ["a", "a long reason " * 10])
     assert on_page_content(numbers + narrow) == numbers + narrow
 
@@ -27,3 +27,10 @@ def test_a_figure_links_to_itself_once():
     linked = f'<a class="figure" href="images/fit.png">{image}</a>'
     assert on_page_content(f"<p>{image}</p>") == f"<p>{linked}</p>"
     assert on_page_content(f"<p>{linked}</p>") == f"<p>{linked}</p>"
+
+
+def test_lines_do_not_break_inside_options_and_errors():
+    shown = on_page_content("<p><code>fit --init-std 1</code>, 59.8 ± 1.6</p><pre><code>a --out b</code></pre>")
+    assert '<code>fit <span class="unbroken">--init-std</span> 1</code>' in shown
+    assert "59.8\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1.6" in shown
+    assert "<pre><code>a --out b</code></pre>" in shown
