@@ -42,6 +42,19 @@ def test_compress_writes_a_smaller_network(network, tmp_path):
     assert (tmp_path / "out" / "net-small.safetensors").exists()
 
 
+@pytest.mark.parametrize("format_", ["pt", "safetensors", "npz"])
+def test_a_full_disk_keeps_the_result_on_the_screen(network, tmp_path, monkeypatch, format_):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("understudy.files.os.fsync", full)
+    done = run("compress", "net.pt", "--widths", "6,4", "--format", format_, "--out", "out")
+    assert done.exit_code == 1, done.output
+    assert "parameters" in done.stdout
+    assert "Results could not be stored: [Errno 28] No space left on device" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_without_a_target_it_reports(network):
     done = run("compress", "net.pt", "--data", "data.npz")
     assert done.exit_code == 0, done.output

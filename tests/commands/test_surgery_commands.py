@@ -131,3 +131,18 @@ def test_a_full_disk_is_one_line(command, tmp_path, monkeypatch):
     )
     assert not isinstance(done.exception, OSError)
     assert done.stdout, "what was computed is on the screen"
+
+
+def test_a_disk_that_fills_up_leaves_no_broken_archive(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("understudy.files.os.fsync", full)
+    np.savez(tmp_path / "net.npz", W1=np.eye(2), W2=np.ones((1, 2)), inputs=np.eye(2), targets=np.ones(2))
+    done = invoke("layers", tmp_path / "net.npz", "--out", tmp_path / "results")
+    assert done.exit_code == 1, done.output
+    file = tmp_path / "results" / "net-layers.npz"
+    assert done.stderr.splitlines()[-1] == (
+        f"Results could not be stored: [Errno 28] No space left on device: '{file}'. Name another place with --out."
+    )
+    assert list((tmp_path / "results").iterdir()) == []

@@ -11,7 +11,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.modules import read_module, read_module_data
 from understudy.commands.options import check_out
-from understudy.commands.screen import fail, tell_files
+from understudy.commands.screen import exit_if_unstored, fail, tell_files, try_to_store
 from understudy.extras import need
 
 FORMATS = ("pt", "safetensors", "pt2", "onnx", "npz")
@@ -71,7 +71,8 @@ def compress(
     ending = format_ or network.suffix.removeprefix(".")
     if format_ is not None and format_ not in FORMATS:
         fail(f"--format is one of {', '.join(FORMATS)}; received {format_!r}.")
-    files: list[str] = []
+    files: list[Path] = []
+    problem = None
     try:
         model = read_module(network, module)
         given = None if data is None else read_module_data(data)
@@ -86,19 +87,28 @@ def compress(
         else:
             others: dict[str, Any] = {"samples": samples, "select": select, "epochs": epochs, "seconds": seconds}
             found = ut.compress(model, given, **others, **targets)
-        if out is not None and isinstance(found, ut.Compressed):
-            files = [str(found.save(out / f"{network.stem}-small.{ending}"))]
-        elif out is not None:
-            found.figure(out / f"{network.stem}-report")
-            files = [str(out / f"{network.stem}-report.{kind}") for kind in ("png", "svg")]
+        if out is not None:
+            files, problem = try_to_store(lambda: _write(found, out, network.stem, ending))
     except (ValueError, TypeError, OSError) as error:
         fail(str(error))
     report = found.report if isinstance(found, ut.Compressed) else found
+    paths = [str(file) for file in files]
     if json_:
-        print(json.dumps({"network": str(network), **report.to_dict(), "files": files}, indent=1))
-        return
-    typer.echo(str(found))
-    tell_files("Written", files)
+        print(json.dumps({"network": str(network), **report.to_dict(), "files": paths}, indent=1))
+    else:
+        typer.echo(str(found))
+        tell_files("Written", paths)
+    exit_if_unstored(problem)
+
+
+def _write(found: Any, out: Path, stem: str, ending: str) -> list[Path]:
+    """The narrower network, or the figure of a report."""
+    from understudy import torch as ut
+
+    if isinstance(found, ut.Compressed):
+        return [found.save(out / f"{stem}-small.{ending}")]
+    found.figure(out / f"{stem}-report")
+    return [out / f"{stem}-report.{kind}" for kind in ("png", "svg")]
 
 
 def _numbers(text: str | None) -> list[int] | None:

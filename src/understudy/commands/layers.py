@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -89,10 +90,11 @@ def _write(place: Path, rows: list[dict[str, Any]], arrays: dict[str, Any]) -> l
     import numpy as np
 
     from understudy import plots
+    from understudy.files import write_atomically
 
-    place.parent.mkdir(parents=True, exist_ok=True)
-    archive = place.with_name(f"{place.name}.npz")
-    np.savez(archive, **arrays)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    archive = write_atomically(place.with_name(f"{place.name}.npz"), content.getvalue())
     return [archive, *plots.save(plots.layers(rows, arrays), place)]
 
 

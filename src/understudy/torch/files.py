@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import pickle
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -18,6 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from understudy.files import write_atomically
 from understudy.torch.batches import is_finite
 from understudy.torch.chains import chain_of
 from understudy.torch.edit import set_tensor
@@ -31,40 +34,46 @@ class BadFileError(ValueError):
 
 
 def save(model: nn.Module, path: str | Path, *, example: Any = None) -> Path:
-    """Write a model; the ending decides: .pt, .pth, .safetensors (state_dict), .pt2, .onnx (needs `example` inputs)."""
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if file.suffix in (".pt", ".pth", ".bin"):
-        torch.save(model.state_dict(), file)
-    elif file.suffix == ".safetensors":
-        from safetensors.torch import save_file
+    """Write a model atomically; the ending decides.
 
-        save_file({name: tensor.contiguous().clone() for name, tensor in model.state_dict().items()}, file)
+    .pt, .pth, .bin and .safetensors hold the state_dict, .npz the arrays of a plain chain; .pt2 and .onnx hold the
+    program and need `example` inputs.
+    """
+    file = Path(path)
+    content = io.BytesIO()
+    if file.suffix in (".pt", ".pth", ".bin"):
+        torch.save(model.state_dict(), content)
+    elif file.suffix == ".safetensors":
+        from safetensors.torch import save as as_bytes
+
+        content.write(as_bytes({name: tensor.contiguous().clone() for name, tensor in model.state_dict().items()}))
     elif file.suffix in (".pt2", ".onnx"):
-        _export(model, file, example)
+        content.write(_exported(model, file.suffix, example))
     elif file.suffix == ".npz":
-        np.savez(file, **_archive(model))  # type: ignore[arg-type]
+        np.savez(content, **_archive(model))  # type: ignore[arg-type]
     else:
         raise ValueError(f"path ends in {KINDS}; received {file.name!r}.")
-    return file
+    return write_atomically(file, content.getvalue())
 
 
-def _export(model: nn.Module, file: Path, example: Any) -> None:
+def _exported(model: nn.Module, suffix: str, example: Any) -> bytes:
     """The program for any number of inputs, in evaluation mode."""
     from understudy.torch.model import evaluating
 
     if example is None:
-        raise ValueError(f"{file.suffix} stores a program: give example=, a few inputs.")
+        raise ValueError(f"{suffix} stores a program: give example=, a few inputs.")
     inputs = tuple(example) if isinstance(example, tuple | list) else (example,)
     dynamic = tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs)
-    with evaluating(model), warnings.catch_warnings():
+    with evaluating(model), warnings.catch_warnings(), tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / f"program{suffix}"
         warnings.simplefilter("ignore")  # about PyTorch's own internals
         program = torch.export.export(model, inputs, dynamic_shapes=dynamic)
-        if file.suffix == ".pt2":
+        if suffix == ".pt2":
             torch.export.save(program, file)
         else:
             with _quiet():
                 torch.onnx.export(program, (), str(file), external_data=False, verbose=False)
+        return file.read_bytes()
 
 
 @contextmanager
