@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import understudy as us
-from understudy.results.table import tell_biases, tell_recovery
+from understudy.dynamics import FlowOptions
+from understudy.results.table import tell_biases, tell_reasons, tell_recovery
 
 
 def test_recovered_teachers_are_counted():
@@ -19,6 +20,15 @@ def test_the_bias_of_each_neuron_is_told():
     (told,) = tell_biases(runs)
     assert told in {f"Biases of minimum 1-copy (seed 0): {sign}0.5000; offset 0.2500." for sign in ("", "-")}
     assert tell_biases(us.fit(us.Population(us.Teacher.orthonormal(1, dim=2), 1), seeds=1)) == []
+
+
+def test_why_a_verdict_is_open_is_told_once():
+    task = us.Population(us.Teacher.orthonormal(2, dim=3), width=1)
+    stopped = us.fit(task, seeds=2, options=FlowOptions(max_time=0.1))
+    assert {run.certificate.kind for run in stopped} == {"unconverged"}
+    (told,) = tell_reasons(stopped)
+    assert told == f"Why unconverged (seed 0): {stopped[0].certificate.evidence[0]}."
+    assert tell_reasons(us.fit(task, seeds=1)) == []
 
 
 @pytest.mark.thorough

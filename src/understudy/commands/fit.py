@@ -244,7 +244,7 @@ def print_runs(runs: Any, seconds: float, reused: int) -> None:
     """Print the table of runs; long words take two lines on a narrow screen."""
     from rich.console import Console
 
-    from understudy.results.table import HELD_OUT, LEGEND, columns, tell_biases, tell_recovery
+    from understudy.results.table import HELD_OUT, LEGEND, columns, tell_biases, tell_reasons, tell_recovery
 
     heads, rows = columns(runs.lines)
     console = Console()
@@ -260,7 +260,8 @@ def print_runs(runs: Any, seconds: float, reused: int) -> None:
     for row in rows:
         table.add_row(*row)
     show_table(console, table)
-    for sentence in [*tell_biases(runs), *([recovery] if (recovery := tell_recovery(runs)) else [])]:
+    recovery = tell_recovery(runs)
+    for sentence in [*tell_reasons(runs), *tell_biases(runs), *([recovery] if recovery else [])]:
         console.print(sentence, highlight=False)
     again = f", {reused} seeds reused from the store" if reused else ""
     legend = f"{HELD_OUT} {LEGEND}" if "held out" in heads else LEGEND

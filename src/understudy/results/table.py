@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from understudy.networks import TwoLayer
 from understudy.results.runs import Runs
@@ -26,6 +27,7 @@ LEVEL = 1e-13
 """Losses this near to their lower bound, relative to the target, are at it: sums of a few hundred terms are rounded."""
 
 BIASED_ROWS = 5
+OPEN = ("diverging", "undecided", "unconverged")
 RECOVERED = 1e-20
 """A loss below which a student has recovered its teacher."""
 
@@ -127,13 +129,31 @@ def tell_biases(runs: Runs) -> list[str]:
     for line in runs.lines[:BIASED_ROWS]:
         network = runs[line.first].parameters
         if isinstance(network, TwoLayer) and network.bias is not None:
-            words = ", ".join(f"{bias:.4f}" for bias in np.asarray(network.bias))
-            offset = np.atleast_1d(0.0 if network.offset is None else network.offset)
-            last = ", ".join(f"{entry:.4f}" for entry in offset)
+            words = _four_places(network.bias)
+            last = _four_places(0.0 if network.offset is None else network.offset)
             told.append(
                 f"Biases of {line.verdict} {line.label} (seed {runs.seeds[line.first]}): {words}; offset {last}."
             )
     return told
+
+
+def tell_reasons(runs: Runs) -> list[str]:
+    """Why the verdict on a row is open or the run diverges: the first piece of evidence, once per such verdict."""
+    told: dict[str, str] = {}
+    for line in runs.lines:
+        if line.kind in OPEN and line.kind not in told:
+            reason = next(iter(runs[line.first].certificate.evidence), "no reason is stored")
+            told[line.kind] = f"Why {line.kind} (seed {runs.seeds[line.first]}): {reason}."
+    return list(told.values())
+
+
+def _four_places(numbers: ArrayLike) -> str:
+    """The numbers with four places each; -1e-17 is 0.0000.
+
+    >>> _four_places([0.5, -1e-17])
+    '0.5000, 0.0000'
+    """
+    return ", ".join(f"{round(float(number), 4) + 0.0:.4f}" for number in np.atleast_1d(np.asarray(numbers)))
 
 
 def as_text(runs: Runs) -> str:
