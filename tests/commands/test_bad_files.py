@@ -195,6 +195,11 @@ def test_a_file_that_is_not_a_result(content, tmp_path):
     refused("fit.nc", "grow", "--result", tmp_path / "fit.nc")
 
 
+def test_a_place_without_a_result(tmp_path):
+    refused("There is no stored fit at", "fit", "--continue", tmp_path / "nothing")
+    refused("holds 0 fits (none)", "fit", "--continue", tmp_path)
+
+
 def test_the_seed_of_a_stored_fit(stored):
     refused("has the seeds 3, 5; received --seed 4", "certify", stored, "--seed", "4")
     refused("leave --teacher and --data out", "certify", stored, "--teacher", "2")

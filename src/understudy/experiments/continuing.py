@@ -38,6 +38,8 @@ def continue_fit(
 
 
 def _file_in(place: Path) -> Path:
+    if not place.exists():
+        raise ValueError(f"There is no stored fit at {place}. Give a file or a directory that fit --out has written.")
     if not place.is_dir():
         return place
     files = sorted(place.glob(f"{FIT}-*.nc"))
