@@ -1,10 +1,11 @@
 """One neuron and any teacher: the equal-correlation theory, gradient flow as a second route, and bad input."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import understudy as us
-from understudy.theory import one_neuron_points
+from understudy.theory import any_teacher, one_neuron_points
 
 
 def test_orthonormal_teachers_have_the_points_of_the_theory():
@@ -18,6 +19,16 @@ def test_orthonormal_teachers_have_the_points_of_the_theory():
         (theory.norm, theory.outgoing, theory.loss), rel=1e-9
     )
     assert point.correlations == pytest.approx([0.5**0.5] * 2)
+
+
+def test_starts_are_not_drawn_to_neurons_without_outgoing_weight():
+    """Such neurons are critical on a whole surface. A solver of ∇L = 0 ends there from most starts."""
+    task = us.Population(us.Teacher([[1.0, 0.0, 0.0], [0.3, 1.4, 0.0]], [1.0, -0.5], "erf"), 1)
+    starts = any_teacher._grid(task, (0.1, 10.0), 1)
+    ends, residuals = any_teacher._solve(task, jnp.asarray(np.pad(starts, ((0, 0), (0, 1)))))
+    found = np.abs(np.asarray(ends)[np.asarray(residuals) < 1e-11, -1])
+    assert np.sum(found > 1e-3) > len(starts) / 4
+    assert np.sum(found <= 1e-3) < len(starts) / 50
 
 
 @pytest.mark.thorough

@@ -1,9 +1,9 @@
 r"""One student neuron and any few teachers: every critical point, found by a systematic search.
 
 For teachers with outgoing weights b_j and Gram matrix Q_ij = v_i·v_j the loss of a student (w, a) depends on ‖w‖² and
-the w·v_j alone. So w is searched in the span of the teachers and one further direction. The search solves ∇L = 0 by the
-Levenberg-Marquardt method from a grid of directions and norms, each with its best outgoing weight. It finds saddles and
-maxima as well as minima.
+the w·v_j alone. So w is searched in the span of the teachers and one further direction. The search solves for critical
+points of the loss with the best outgoing weight, by the Levenberg-Marquardt method from a grid of directions and norms.
+It finds saddles and maxima as well as minima.
 """
 
 from __future__ import annotations
@@ -181,20 +181,33 @@ def _search(task: Population, begin: np.ndarray, norms: tuple[float, float]) -> 
 
 @eqx.filter_jit
 def _solve(task: Task, vectors: Float[Array, "starts P"]) -> tuple[Float[Array, "starts P"], Float[Array, " starts"]]:
-    """Levenberg-Marquardt on ‖∇L‖², from the best outgoing weight of each start."""
+    """The Levenberg-Marquardt method for ‖w‖∇φ = 0 from the w of each start, and the norm of ∇L at the ends.
+
+    With the best outgoing weight the loss is L(w) = E f*² - q(w), and φ = log q. All critical points of φ have a ≠ 0.
+    The set a = 0, on which L has many critical points, is where φ = -∞: starts are not drawn to it. The factor ‖w‖
+    makes the equation independent of units.
+    """
 
     def best_outgoing(v: Array) -> Array:
-        found = task.evaluate(v)  # the loss is quadratic in a, which is zero here
+        found = task.evaluate(v.at[-1].set(0.0))  # the loss is quadratic in a
         return v.at[-1].set(-found.gradient[-1] / found.hessian[-1, -1])
+
+    def equation(v: Array) -> tuple[Array, Array]:
+        here = task.evaluate(v)
+        q, cross = v[-1] ** 2 * here.hessian[-1, -1] / 2, here.hessian[:-1, -1]
+        slope = -here.gradient[:-1] / q
+        bend = -(here.hessian[:-1, :-1] - jnp.outer(cross, cross) / here.hessian[-1, -1]) / q - jnp.outer(slope, slope)
+        norm = jnp.linalg.norm(v[:-1])
+        return norm * slope, norm * bend + jnp.outer(slope, v[:-1]) / norm
 
     def step(carry: tuple[Array, Array], _: Any) -> tuple[tuple[Array, Array], None]:
         v, damping = carry
-        here = task.evaluate(v)
-        g, h = here.gradient, here.hessian
-        move = -jnp.linalg.solve(h.T @ h + damping * jnp.eye(len(v)), h.T @ g)
-        new = task.value_and_gradient(v + move)[1]
-        better = jnp.sum(new**2) < jnp.sum(g**2)
-        return (jnp.where(better, v + move, v), jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-20, 1e8)), None
+        g, h = equation(v)
+        size = jnp.linalg.norm(v[:-1])
+        move = -jnp.linalg.solve(h.T @ h + damping / size**2 * jnp.eye(len(g)), h.T @ g)
+        new = best_outgoing(v.at[:-1].add(move))
+        better = jnp.sum(equation(new)[0] ** 2) < jnp.sum(g**2)
+        return (jnp.where(better, new, v), jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-20, 1e8)), None
 
     def solve(v: Array) -> tuple[Array, Array]:
         (end, _), _ = jax.lax.scan(step, (best_outgoing(v), jnp.asarray(1e-3)), None, length=_STEPS)
