@@ -149,7 +149,8 @@ class DataFit(FlowFit):
         return float(task.value(vector)) - (self.penalty or 0.0) * float(jnp.dot(vector, vector))
 
     def headline(self) -> str:
-        widths = f"{self.student} students" if self.student is not None else "-".join(map(str, self.layers or ()))
+        hidden = "-".join(map(str, self.layers or ()))
+        widths = f"{self.student} students" if self.student is not None else f"layers {hidden}"
         held = f", {len(self.arrays['held_out_inputs'])} held out" if "held_out_inputs" in self.arrays else ""
         rows = f"{len(self.arrays['inputs'])} rows to train on{held}"
         return f"[bold]{self.activation}[/], {widths}, d = {self.dim}, {rows}, {self.cost} cost"
