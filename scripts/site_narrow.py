@@ -1,6 +1,6 @@
 """Pages on screens of any width: wide tables of text become blocks, lines break where they should, figures open.
 
-A table with four or more columns and a long cell has columns of a few letters on a phone. Such a table gets the
+A table with four or more columns and a long cell (three with formulas) has columns of a few letters on a phone. It gets the
 attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below the
 other. Tables of numbers stay as they are, and scroll.
 
@@ -13,7 +13,7 @@ import html
 import re
 
 COLUMNS = 4
-"""Tables with fewer columns fit."""
+"""Tables with fewer columns fit; formulas, which do not break, need one column more."""
 LONG = 60
 """Characters of a cell that needs room."""
 
@@ -36,7 +36,10 @@ def plain(content: str) -> str:
 def stacked(table: re.Match[str]) -> str:
     """The table, with its columns' names on its cells if it is a wide table of text."""
     names = [html.escape(plain(name)) for name in HEAD.findall(table[1])]
-    if len(names) < COLUMNS or max((len(plain(cell)) for _, cell in CELL.findall(table[1])), default=0) < LONG:
+    if (
+        len(names) + ("<math" in table[1]) < COLUMNS
+        or max((len(plain(cell)) for _, cell in CELL.findall(table[1])), default=0) < LONG
+    ):
         return table[0]
 
     def named(row: re.Match[str]) -> str:

@@ -108,3 +108,13 @@ def test_bad_input_exits_2(network, arguments, message):
     done = run("compress", *arguments)
     assert done.exit_code == 2, done.output
     assert message in " ".join(done.output.split())
+
+
+def test_sentences_fit_a_narrow_screen(network, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    for command in (["compress", "net.pt", "--keep", "0.5"], ["compress", "net.pt"], ["compare", "net.pt", "net.pt"]):
+        done = run(*command, "--data", "data.npz")
+        assert done.exit_code == 0, done.output
+        sentences = [line for line in done.stdout.splitlines() if "  " not in line]
+        assert sentences
+        assert max(map(len, sentences)) <= 60

@@ -10,7 +10,7 @@ import typer
 
 from understudy.commands import shared
 from understudy.commands.modules import read_module, read_module_data
-from understudy.commands.screen import fail
+from understudy.commands.screen import fail, show_text
 from understudy.extras import need
 
 
@@ -48,4 +48,4 @@ def compare(
     if json_:
         print(json.dumps({"student": str(student), "teacher": str(teacher), **found.to_dict()}, indent=1))
     else:
-        typer.echo(str(found))
+        show_text(str(found))

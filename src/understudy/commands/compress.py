@@ -11,7 +11,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.modules import read_module, read_module_data
 from understudy.commands.options import check_out
-from understudy.commands.screen import exit_if_unstored, fail, tell_files, try_to_store
+from understudy.commands.screen import exit_if_unstored, fail, show_text, tell_files, try_to_store
 from understudy.extras import need
 
 FORMATS = ("pt", "safetensors", "pt2", "onnx", "npz")
@@ -96,7 +96,7 @@ def compress(
     if json_:
         print(json.dumps({"network": str(network), **report.to_dict(), "files": paths}, indent=1))
     else:
-        typer.echo(str(found))
+        show_text(str(found))
         tell_files("Written", paths)
     exit_if_unstored(problem)
 

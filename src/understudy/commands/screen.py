@@ -108,6 +108,16 @@ def show_table(console: Console, table: Table) -> None:
         console.print(f"The screen is too narrow to show: {', '.join(left_out)}.", highlight=False)
 
 
+def show_text(text: str) -> None:
+    """Print text, with sentences broken at the width of the screen. Rows of a table, which have gaps, stay whole."""
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size().columns
+    for line in text.splitlines():
+        typer.echo(line if "  " in line else textwrap.fill(line, width, break_long_words=False))
+
+
 def on_two_lines(label: str) -> str:
     """A label such as `perturbed-2-copy-1-average` on two lines, for narrow columns.
 
