@@ -1,4 +1,4 @@
-"""A terminal shows that a large library is being loaded, and nothing of it after."""
+"""A terminal shows that a large library is being loaded, and nothing of it after; elsewhere a line says so if it takes long."""
 
 import importlib.util
 import io
@@ -29,7 +29,7 @@ def large(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("screen", "term", "shown"), [(Terminal, "xterm", True), (Terminal, "dumb", False), (io.StringIO, "xterm", False)]
 )
-def test_loading_is_announced_on_terminals_alone(large, monkeypatch, screen, term, shown):
+def test_quick_loading_is_announced_on_terminals_alone(large, monkeypatch, screen, term, shown):
     monkeypatch.setattr(sys, "stderr", screen())
     monkeypatch.setenv("TERM", term)
     loading.announce_loading()
@@ -39,3 +39,13 @@ def test_loading_is_announced_on_terminals_alone(large, monkeypatch, screen, ter
     assert seen == ("loading Large …" if shown else "")
     assert sys.stderr.getvalue() == ("loading Large …\r\x1b[K" if shown else "")
     assert not any(isinstance(finder, loading.Announcer) for finder in sys.meta_path)
+
+
+def test_slow_loading_is_announced_without_a_terminal(large, tmp_path, monkeypatch):
+    wait = "while not sys.stderr.getvalue(): time.sleep(0.001)"
+    (tmp_path / "a_large_library.py").write_text(f"import sys, time\n{wait}\nSHOWN = sys.stderr.getvalue()\n")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(loading, "PATIENCE", 0.01)
+    loading.announce_loading()
+    importlib.import_module(large)
+    assert sys.stderr.getvalue() == "loading Large …\n"
