@@ -4,7 +4,8 @@ A table with four or more columns and a long cell (three with formulas) has colu
 attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below the
 other. Tables of numbers stay as they are, and scroll.
 
-A line may not break inside an option (`--out`) or a number with its error (1.0 ± 0.1). Figures open in full size.
+A line may not break inside an option (`--out`), a short name or a number with its error (1.0 ± 0.1). Figures open in
+full size.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ IMAGE = re.compile(r'(?<!">)<img\b[^>]*\bsrc="([^"]+)"[^>]*/?>')
 
 
 CODE = re.compile(r"(?<!<pre>)(?<!</span>)<code>([^<]*)</code>")
+SHORT = 14
+"""Names in code up to this length are never broken."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
@@ -53,4 +56,11 @@ def on_page_content(content: str, **_: object) -> str:
     """Called by MkDocs for the content of each page."""
     content = IMAGE.sub(r'<a class="figure" href="\1">\g<0></a>', TABLE.sub(stacked, content))
     content = re.sub(r"(?<=\d) ± (?=\d)", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", content)
-    return CODE.sub(lambda code: OPTION.sub(r'<span class="unbroken">\g<0></span>', code[0]), content)
+    return CODE.sub(unbroken, content)
+
+
+def unbroken(code: re.Match[str]) -> str:
+    """Inline code whose options, or which itself if it is one short word, stay on one line."""
+    if len(html.unescape(code[1])) <= SHORT and " " not in code[1]:
+        return f'<code class="unbroken">{code[1]}</code>'
+    return OPTION.sub(r'<span class="unbroken">\g<0></span>', code[0])

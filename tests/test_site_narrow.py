@@ -30,7 +30,9 @@ def test_a_figure_links_to_itself_once():
 
 
 def test_lines_do_not_break_inside_options_and_errors():
-    shown = on_page_content("<p><code>fit --init-std 1</code>, 59.8 ± 1.6</p><pre><code>a --out b</code></pre>")
+    page = "<p><code>fit --init-std 1</code>, <code>undecided</code>, 59.8 ± 1.6</p><pre><code>--out</code></pre>"
+    shown = on_page_content(page)
+    assert '<code class="unbroken">undecided</code>' in shown
     assert '<code>fit <span class="unbroken">--init-std</span> 1</code>' in shown
     assert "59.8\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1.6" in shown
-    assert "<pre><code>a --out b</code></pre>" in shown
+    assert "<pre><code>--out</code></pre>" in shown
