@@ -175,7 +175,7 @@ class Lab:
 
     - `question`: what the page shows first; the default case of `fit` unless given.
     - `port`: 0 takes a free one. `token`: part of the address; random unless given.
-    - `opened`: stored runs to show as dots and list beside the gallery.
+    - `opened`: stored runs to show as dots and to list next to the gallery.
     - `framed`: whether pages of this machine may show the lab inside themselves.
     """
 

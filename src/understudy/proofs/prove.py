@@ -1,4 +1,4 @@
-"""From a point in double precision to a theorem about the exact critical point next to it."""
+"""From a point in double precision to a theorem about the exact critical point near it."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ to rounding and to the way to the critical point."""
 
 
 def prove(task: Task, parameters: Any, *, radius: float = 1e-20) -> Proof | NoProof:
-    """Prove that an exact critical point lies next to a point, what kind it is, and between which numbers its loss is.
+    """Prove that an exact critical point lies near a point, what kind it is, and between which numbers its loss is.
 
     Newton's method in multiple precision, Krawczyk's test in ball arithmetic for existence and uniqueness across the
     continuous symmetries, Sylvester's and Gershgorin's theorems for the signs of the Hessian's eigenvalues.

@@ -32,7 +32,7 @@ PLACES = 16
 
 @dataclass(frozen=True)
 class LayerMatch:
-    """One teacher layer, compared with the student layer that is most like it.
+    """One teacher layer, and the student layer that is most like it.
 
     **Attributes**
 
