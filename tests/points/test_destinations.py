@@ -36,6 +36,15 @@ def test_a_split_saddle_leads_to_the_global_minimum_both_ways(teacher):
     assert all(d.distance > 0.1 for d in found)
 
 
+def test_the_teacher_is_named_whatever_the_rounding_of_its_loss():
+    """Both pushes recover the teacher, with the students in either order and losses of 1e-16."""
+    task = us.Population(us.Teacher.orthonormal(2, dim=3), width=2)
+    saddle = us.TwoLayer([[6**-0.5, 6**-0.5, 0.0]] * 2, [1.0, 1.0])
+    ends = follow_pushes(task, [saddle], [least_direction(task, saddle)[1]])
+    assert [(end.kind, end.name) for end in ends] == [("minimum", "global minimum")] * 2
+    assert all(0 <= end.loss < 1e-20 for end in ends)
+
+
 def test_points_that_a_symmetry_exchanges_share_a_name():
     task = us.Population(us.Teacher.orthonormal(3), width=1)
     catalogue = Catalogue(task)

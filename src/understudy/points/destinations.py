@@ -20,6 +20,7 @@ from understudy.dynamics.flow import FlowOptions, Trajectory, follow
 from understudy.points.certificate import Certificate, certify
 from understudy.points.infinity import Escape, describe_escape, escape_by_scale
 from understudy.points.plateaus import nearest_critical
+from understudy.points.small_losses import refined_loss
 from understudy.tasks.task import Task
 
 _SAME_FUNCTION = 1e-6
@@ -196,10 +197,10 @@ def _polished(task: Task, end: Trajectory) -> tuple[np.ndarray, float]:
     On a line of minima no jump is justified, and the flow leaves errors of 1e-14 / (least curvature) across the line.
     """
     if end.ending in ("polished", "settled"):
-        return end.vector, end.loss
+        return end.vector, refined_loss(task, end.vector, end.loss)
     prepared = task.prepared(jnp.asarray(end.vector))
     vector, residual = nearest_critical(prepared, end.vector, steps=20)
     near = np.linalg.norm(vector - end.vector) <= 1e-3 * (1 + np.linalg.norm(end.vector))
     if not near or residual > end.gradient_norm:
-        return end.vector, end.loss
-    return vector, float(prepared.loss(jnp.asarray(vector)))
+        return end.vector, refined_loss(task, end.vector, end.loss)
+    return vector, refined_loss(task, vector, float(prepared.loss(jnp.asarray(vector))))

@@ -3,7 +3,7 @@
 The loss of a student that has recovered its teacher is a difference of sums of order one, so rounding hides losses
 below 1e-15. But there is a point next to it whose loss is zero because of its weights: every student neuron is a
 teacher neuron (or has no outgoing weight). From the way to this point the loss follows to full relative precision; see
-`points.zero_loss.refined_loss`.
+`points.small_losses.refined_loss`.
 """
 
 from typing import TYPE_CHECKING, Any
