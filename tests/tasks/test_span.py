@@ -69,6 +69,34 @@ def test_outside_hessian_completes_the_spectrum(name):
     np.testing.assert_allclose(lift @ dense @ lift.T, reduced_hessian, rtol=0, atol=1e-13)
 
 
+def test_under_a_covariance_the_parts_in_its_eigenspaces_are_enough():
+    """What docs/how-to/own-teacher.md says: loss, gradient and inertia of the large task from those of the small one."""
+    d, n, rng = 24, 2, np.random.default_rng(3)
+    variances = np.repeat([1.0, 4.0], d // 2)
+    teacher = Teacher(rng.normal(size=(2, d)) / 4, [1.0, -0.6], "erf", bias=[0.3, -0.2])
+    mean, w, bias = rng.normal(size=d) / 5, rng.normal(size=(n, d)) / 5, jnp.asarray([0.1, -0.3])
+    rows = np.vstack([teacher.incoming, w, mean, rng.normal(size=d)])
+    parts = np.concatenate([np.where(variances == s, rows, 0.0) for s in (1.0, 4.0)])
+    basis = np.linalg.svd(parts, full_matrices=False)[2]
+    assert basis.shape == (12, d)
+    task = Population(teacher, n, bias="trained", mean=mean, covariance=variances)
+    few = Teacher(teacher.incoming @ basis.T, teacher.outgoing, "erf", bias=teacher.bias)
+    small = Population(few, n, bias="trained", mean=basis @ mean, covariance=basis * variances @ basis.T)
+    full = evaluate(task, task.flatten(TwoLayer(w, [0.7, 0.4], bias, 0.1)))
+    part = evaluate(small, small.flatten(TwoLayer(w @ basis.T, [0.7, 0.4], bias, 0.1)))
+    assert float(part.loss) == pytest.approx(float(full.loss), rel=1e-13)
+    lift = np.zeros((small.size, task.size))
+    for i in range(n):
+        lift[14 * i : 14 * i + 12, 26 * i : 26 * i + d] = basis
+        lift[14 * i + 12 : 14 * i + 14, 26 * i + d : 26 * i + 26] = np.eye(2)
+    lift[-1, -1] = 1.0
+    np.testing.assert_allclose(part.gradient @ lift, full.gradient, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(lift @ full.hessian @ lift.T, part.hessian, rtol=0, atol=1e-13)
+    inside, whole = (np.linalg.eigvalsh(x.hessian) for x in (part, full))
+    gaps = np.abs(whole[:, None] - inside[None]).min(axis=1)
+    assert gaps.max() < 1e-12, "directions that are left out have curvatures of those that are not"
+
+
 def test_a_million_dimensions():
     """The loss in 10⁶ dimensions is that of the reduced problem."""
     d = 1_000_000
