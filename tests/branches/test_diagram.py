@@ -125,6 +125,7 @@ def test_a_closed_curve_of_critical_points_ends_where_it_began():
     assert sorted(s.parameter for s in result.special_points) == pytest.approx([-1, 1], abs=1e-10)
 
 
+@pytest.mark.thorough
 def test_the_averaging_relu_student_splits_where_its_eigenvalue_vanishes():
     """Twenty angles: the branch has the flow's minima; the pitchfork is where certified eigenvalues change sign."""
     family = branches.teacher_angle(us.Teacher.orthonormal(2, activation="relu"), width=1)

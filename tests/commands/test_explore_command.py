@@ -16,9 +16,9 @@ def test_an_interrupted_exploration_resumes_and_its_graph_opens(tmp_path, monkey
     asked = []
     real = exploring.search_each
 
-    def counted(task, seed, numbers, init_std, watch=None):
+    def counted(task, seed, numbers, init_std):
         asked.append(list(numbers))
-        for i, found in enumerate(real(task, seed, numbers, init_std, watch)):
+        for i, found in enumerate(real(task, seed, numbers, init_std)):
             if len(asked) == 1 and i == 40:
                 raise RuntimeError("killed")
             yield found

@@ -197,6 +197,7 @@ def test_sixty_parameters_have_a_graph_with_the_saddle_between_copies_and_averag
     assert {"perturbed-6-copy", "5-copy-1-average"} in joined
 
 
+@pytest.mark.thorough
 def test_a_neuron_that_is_off_is_one_class_and_the_origin_has_one_copy():
     """One teacher on a line: a ReLU student on the other half with a = 0 is a minimum at every length of w."""
     task = us.Population(us.Teacher.orthonormal(1, activation="relu"), width=1)
