@@ -65,7 +65,8 @@ def pairs(settings: Settings, progress: Progress) -> Measurement:
             "eigenvalue of 3e-5: a non-strict saddle by the slopes along its zero modes. Three rules were changed after "
             "a result. An earlier one asked that every run is certified (0 of 40 quick runs were not, with a less "
             "strict certificate). A later one asked that none is still moving: 5 of 800 are, beside a pair at ρ = 4, "
-            "which runs approach like a power of time. Another took 'a few pairs' for a mean share of students in pairs between 0.01 and "
+            "which runs approach like a power of time. Another took 'a few pairs' for a mean share of students in "
+            "pairs between 0.01 and "
             "0.6, and measured 0.254; the last three checks replace it, with bounds chosen while that result was known."
         ),
     )
