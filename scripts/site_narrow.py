@@ -1,8 +1,8 @@
 """Pages on screens of any width: wide tables of text become blocks, lines break where they should, figures open.
 
-A table with four or more columns and a long cell (three with formulas) has columns of a few letters on a phone. It gets the
-attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below the
-other. Tables of numbers stay as they are, and scroll.
+A table with four or more columns and a long cell (three with formulas) has columns of a few letters on a phone. It gets
+the attribute `data-stack`, and each of its cells the name of its column: `styles/layout.css` then shows one cell below
+the other. Tables of numbers stay as they are, and scroll.
 
 A line may not break inside an option (`--out`), a short name or a number with its error (1.0 ± 0.1). Figures open in
 full size.

@@ -5,7 +5,8 @@ The offset of the output is a neuron that is constantly 1: its weight is c_0 - c
 neuron and with E_ij as in `biased_kernels`,
 
     ∂_p = E_20 p + E_11 q,  ∂_m = E_10,  ∂_pp = E_20 I + E_40 ppᵀ + E_31 (pqᵀ + qpᵀ) + E_22 qqᵀ,
-    ∂_pm = E_30 p + E_21 q,  ∂_mm = E_20;  ∂_pq = E_11 I + E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ,  ∂_pm' = E_21 p + E_12 q,  ∂_mm' = E_11.
+    ∂_pm = E_30 p + E_21 q,  ∂_mm = E_20;
+    ∂_pq = E_11 I + E_31 ppᵀ + E_22 (pqᵀ + qpᵀ) + E_13 qqᵀ,  ∂_pm' = E_21 p + E_12 q,  ∂_mm' = E_11.
 
 The parameters are (w_1, c_1, a_1), …, (w_n, c_n, a_n), c_0, without those that are not trained.
 """
