@@ -35,12 +35,12 @@ def align(
     over: Annotated[
         str, typer.Option(help="How many times wider than the teacher students are: 10, or 1,2,5,10.")
     ] = "10",
-    polarity: Annotated[str, typer.Option(help="p in the nodes' strengths 1/j^p: 1.5, or 0.5,1,1.5.")] = "1.5",
+    polarity: Annotated[str, typer.Option(help="p: node j has the strength 1/j^p. 1.5, or 0.5,1,1.5.")] = "1.5",
     seeds: shared.Seeds = "32",
     epochs: Annotated[int, typer.Option(help="Number of epochs.")] = 100,
     dim: Annotated[int, typer.Option(help="Input dimension.")] = 100,
     outputs: Annotated[int, typer.Option(help="Number of outputs.")] = 50,
-    samples: Annotated[int, typer.Option(help="Training samples, and as many to evaluate on.")] = 10_000,
+    samples: Annotated[int, typer.Option(help="Number of training samples, and of evaluation samples.")] = 10_000,
     steps: Annotated[int, typer.Option(help="Batches per epoch.")] = 1000,
     batch: Annotated[int, typer.Option(help="Samples per batch.")] = 16,
     rate: Annotated[float, typer.Option(help="Learning rate.")] = 0.01,

@@ -46,13 +46,15 @@ def certify(
     cost: shared.DataCost = None,
     penalty: shared.Penalty = None,
     held_out: Annotated[
-        str | None, typer.Option(help="With --data: share of the rows that was held out.", show_default="0")
+        str | None, typer.Option(help="With --data: share of the rows that the fit held out.", show_default="0")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run in a stored fit. Default: the best.")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Push along each descending direction and name where the flow ends.")
     ] = False,
-    proof: Annotated[bool, typer.Option("--proof", help="Prove it in ball arithmetic (extra 'proofs').")] = False,
+    proof: Annotated[
+        bool, typer.Option("--proof", help="Also prove in ball arithmetic what the point is (extra 'proofs').")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="File for the proof, which `understudy verify` checks.")] = None,
     json_: shared.Json = False,
 ) -> None:

@@ -43,10 +43,10 @@ def compress(
     select: Annotated[
         str, typer.Option(help="How neurons are chosen: elimination, or qr (with pivots).")
     ] = "elimination",
-    epochs: Annotated[int, typer.Option(min=0, help="Epochs of training on the original's outputs afterwards.")] = 0,
+    epochs: Annotated[int, typer.Option(min=0, help="Epochs of training afterwards, on the original's outputs.")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Largest time for this training, in seconds.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}. Default: as read.")
+        str | None, typer.Option("--format", help=f"Format to write: {', '.join(FORMATS)}. Default: as read.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the smaller network.")] = None,
     json_: shared.Json = False,

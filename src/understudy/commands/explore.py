@@ -31,7 +31,7 @@ def explore(
     outgoing: shared.Outgoing = None,
     sphere: shared.Sphere = False,
     starts: Annotated[int, typer.Option(help="Number of random searches.")] = 256,
-    seed: Annotated[int, typer.Option(help="Which random searches.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random searches.")] = 0,
     init_std: Annotated[float, typer.Option(help="Standard deviation of the starts.")] = 0.5,
     out: Annotated[
         Path | None, typer.Option(help="Directory for the stored graph and its figures; an interrupted run resumes.")

@@ -90,9 +90,7 @@ def fit(
     tolerance: Annotated[
         float | None, typer.Option(help="Relative and absolute tolerance of the flow.", show_default="1e-6")
     ] = None,
-    max_time: Annotated[
-        float | None, typer.Option(help="Flow time at which a run ends at the latest.", show_default="1e12")
-    ] = None,
+    max_time: Annotated[float | None, typer.Option(help="Largest flow time of a run.", show_default="1e12")] = None,
     times: Annotated[
         str | None, typer.Option(help="Keep parameters at these times, such as 0.1,1,10. Default: log-spaced.")
     ] = None,

@@ -27,13 +27,17 @@ def layers(
         Path | None, typer.Option(help="An .npz with inputs (N, d) and targets. Default: the archive's own.")
     ] = None,
     penalty: Annotated[float, typer.Option(help="λ of the L2 regularisation C + λ‖W‖².")] = 1e-3,
-    bias: Annotated[float, typer.Option(help="β, the constant row: biases are β times a regularised column.")] = 1.0,
-    activation: Annotated[str | None, typer.Option(help="Activation of the hidden layers; as stored, or relu.")] = None,
+    bias: Annotated[
+        float, typer.Option(help="β of the constant row of inputs: biases are β times a regularised column of weights.")
+    ] = 1.0,
+    activation: Annotated[
+        str | None, typer.Option(help="Activation of the hidden layers. Default: as stored, or relu.")
+    ] = None,
     cost: Annotated[
         str, typer.Option(help="squared, or cross-entropy (targets: classes or probabilities).")
     ] = "squared",
     tolerance: Annotated[
-        float, typer.Option(help="Distance of unit vectors up to which neurons share a ray and can be merged.")
+        float, typer.Option(help="Distance between unit vectors up to which neurons share a ray and can be merged.")
     ] = 0.05,
     bound: Annotated[
         bool, typer.Option("--bound", help="Also bound the loss of the best network of any width (one hidden layer).")
@@ -99,7 +103,7 @@ def _write(place: Path, rows: list[dict[str, Any]], arrays: dict[str, Any]) -> l
 
 
 def _of_any_width(summary: dict[str, Any]) -> str:
-    """The bound in a sentence or two."""
+    """The bound in one or two sentences."""
     known = summary["any_width"]
     words = (
         f"The best network of any width has a loss between {known['lower_bound']:.6g} and {known['best_found']:.6g}: "

@@ -20,7 +20,7 @@ PATIENCE = 0.8
 
 @contextmanager
 def announced(name: str) -> Iterator[None]:
-    """Say that a library is being loaded: at once and for that long on a terminal, elsewhere if it takes long."""
+    """Say that a library is being loaded: on a terminal while it is, elsewhere only if it takes long."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         print(f"loading {name} …", end="", file=sys.stderr, flush=True)
         try:

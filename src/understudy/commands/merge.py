@@ -30,13 +30,13 @@ def merge(
     by: Annotated[
         str,
         typer.Option(
-            help="weights: aligned neurons, the same outputs everywhere; the others keep the outputs on data only. "
-            "activations: neurons proportional there; activity: ReLU neurons active on the same data (one output; 4N "
-            "for scalar inputs); covariance: at most N(N+1) per layer."
+            help="What to merge. weights: aligned neurons, which keeps the outputs everywhere; the other methods keep "
+            "them on the data only. activations: neurons with proportional activations; activity: ReLU neurons active "
+            "on the same data (one output; 4N for scalar inputs); covariance: at most N(N+1) neurons per layer."
         ),
     ] = "weights",
     tolerance: Annotated[
-        float, typer.Option(help="Distance of unit vectors up to which neurons count as aligned.")
+        float, typer.Option(help="Distance between unit vectors up to which neurons count as aligned.")
     ] = 1e-6,
     out: Annotated[Path | None, typer.Option(help="Directory for the reduced network and the figure.")] = None,
     json_: shared.Json = False,

@@ -33,7 +33,7 @@ def online(
     noise: Annotated[float, typer.Option(help="Standard deviation of the label noise.")] = 0.0,
     decay: Annotated[float, typer.Option(help="Weight decay λ.")] = 0.0,
     outgoing: Annotated[str, typer.Option(help="trained, or fixed at 1 (a soft committee machine).")] = "fixed",
-    until: Annotated[float, typer.Option(help="Last time α = steps / d.")] = 3000.0,
+    until: Annotated[float, typer.Option(help="Time α = steps / d at which the run ends.")] = 3000.0,
     norm: Annotated[float, typer.Option(help="Norm of the students at the start.")] = 0.5,
     dim: Annotated[int, typer.Option(help="Input dimension of the random start and of the simulation.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the start.")] = 0,
@@ -44,7 +44,8 @@ def online(
     phases: Annotated[
         str | None,
         typer.Option(
-            help="Learning rates 0.1,0.3,1: the error for α → ∞ at each, for --teacher to --student students."
+            help="Learning rates, such as 0.1,0.3,1. Prints the error for α → ∞ at each, for --teacher to --student "
+            "students."
         ),
     ] = None,
     out: shared.FigureOut = None,

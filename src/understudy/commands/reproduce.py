@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    target: Annotated[str | None, typer.Argument(metavar="PAPER[/CLAIM]", help="E.g. copy-average/one-neuron.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="PAPER[/CLAIM]", help="A paper or one of its claims, such as copy-average/one-neuron."),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Reproduce every paper.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Measure at full scale, the paper's or close to it, rather than in minutes.")
+        bool, typer.Option("--full", help="Measure at the paper's scale or close to it, not in a quick run of minutes.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Directory for results, figures and the page.")] = Path("results/papers"),
     json_: shared.Json = False,
@@ -46,8 +49,8 @@ def reproduce(
     """Measure the claims of a paper, compare the numbers with the paper's, and write figures and a page.
 
     Finished claims are kept in --out and not measured again. A claim whose data are not on this machine stays "not
-    yet". With --cluster the parts of long computations (seeds, cells) run on its workers, one task each. Exit code: 0;
-    1 if a claim differs or failed; 2 for bad input.
+    yet". With --cluster the parts of long computations (seeds, cells) run on its workers, one task each. Exit codes: 0
+    for success, 1 if a claim differs or failed, 2 for bad input.
 
     Example: `understudy reproduce copy-average/one-neuron --out results/papers`
     """

@@ -31,7 +31,7 @@ def split(
     mus: Annotated[str, typer.Option(help="Shares μ to certify, such as -1,0.5.")] = "-1,-0.25,0,0.25,0.5",
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Push each split point (except non-strict saddles) both ways, and follow."),
+        typer.Option("--follow", help="Push each split point (except non-strict saddles) both ways; follow the flow."),
     ] = False,
     out: shared.TableOut = None,
     json_: shared.Json = False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    activation: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "erf",
+    activation: Annotated[str, typer.Option(help="One activation, or several separated by commas.")] = "erf",
     teacher: Annotated[str, typer.Option(help="Numbers of teachers: 9,11,13 or 9-16; or a file, as for fit.")] = "5-8",
     student: Annotated[str, typer.Option(help="Numbers of students: 4 or 2,4,8 or 2-8.")] = "4",
     dim: Annotated[str, typer.Option(help="Input dimensions, or k+1 (the default), k+2, ….")] = "k+1",

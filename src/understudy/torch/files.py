@@ -34,7 +34,7 @@ class BadFileError(ValueError):
 
 
 def save(model: nn.Module, path: str | Path, *, example: Any = None) -> Path:
-    """Write a model atomically; the ending decides.
+    """Write a model atomically, in the format that the ending of the path names.
 
     .pt, .pth, .bin and .safetensors hold the state_dict, .npz the arrays of a plain chain; .pt2 and .onnx hold the
     program and need `example` inputs.
@@ -117,7 +117,7 @@ def read_state(path: str | Path) -> dict[str, torch.Tensor]:
     readers = {".safetensors": _safetensors, ".npz": _npz, ".onnx": _onnx, ".pt2": _pt2}
     read = readers.get(file.suffix, _torch if file.suffix in (".pt", ".pth", ".bin", ".ckpt") else None)
     if read is None:
-        raise BadFileError(f"{file.name}: the ending says nothing known. Give a network as {KINDS}.")
+        raise BadFileError(f"{file.name} has an unknown file ending. Give a network as {KINDS}.")
     state = read(file)
     if not state:
         raise BadFileError(f"{file} has no tensors.")
@@ -213,7 +213,7 @@ def load(path: str | Path, into: nn.Module | None = None) -> nn.Module:
 
     **Arguments**
 
-    - `path`: see `KINDS`; nothing in the file is executed.
+    - `path`: a .pt, .pth, .bin (state_dict), .safetensors, .pt2, .onnx or .npz file; nothing in it is executed.
     - `into`: an instance of the network's class, of the original widths or any other: its layers take the shapes of the
       file, in place. It is needed for a state_dict, unless that is a plain chain of Linear layers; `.pt2` needs none.
     """

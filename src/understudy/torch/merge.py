@@ -48,7 +48,7 @@ class MergeReport(CompressionReport):
 
     @property
     def removed(self) -> int:
-        """Neurons that went."""
+        """Number of neurons that were removed."""
         return sum(layer.before - layer.after for layer in self.layers)
 
     def words(self) -> list[str]:
@@ -69,7 +69,7 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     - `model`: as for `compress`.
     - `data`: inputs on which the change is measured. Neurons that are constant on them are removed too, which keeps the
       outputs on such inputs only. Without data the change is measured on standard normal inputs.
-    - `tolerance`: distance of the unit vectors of two neurons' weights up to which they are one.
+    - `tolerance`: distance between the unit vectors of two neurons' weights up to which they count as equal.
     - `example`: a few inputs, needed without data where the first layer is a convolution.
 
     >>> net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
@@ -79,7 +79,9 @@ def merge(model: nn.Module, data: Any = None, *, tolerance: float = 1e-6, exampl
     2
     """
     if not 0 <= tolerance < 2:
-        raise ValueError(f"tolerance is a distance of unit vectors, at least 0 and below 2; received {tolerance!r}.")
+        raise ValueError(
+            f"tolerance is a distance between unit vectors, at least 0 and below 2; received {tolerance!r}."
+        )
     original, graph, inputs = prepare(model, data, example)
     free_spaces(graph)
     sample = inputs_for(original, data, inputs, 2000)
