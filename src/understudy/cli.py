@@ -1,4 +1,4 @@
-"""The command line: thin. Each command lives in `understudy.commands` and imports what it needs when it runs."""
+"""The command line. Each command is in `understudy.commands`, and imports what it needs when it runs."""
 
 from __future__ import annotations
 

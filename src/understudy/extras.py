@@ -1,7 +1,7 @@
 """Optional parts of the package: which extra installs which library, and a clear message if one is missing.
 
 The core (JAX, Equinox, NumPy, SciPy, Typer, Rich) computes and prints. Code that stores, draws, trains or serves calls
-`need` before it computes anything, so that no result is lost for want of a library.
+`need` before it computes anything, so that no result is lost because a library is missing.
 """
 
 from importlib.util import find_spec

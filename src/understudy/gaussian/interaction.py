@@ -164,10 +164,10 @@ def interaction(
       They broadcast.
 
     The value is exact to rounding if both activations are erf, both are among relu, abs and linear, or both are
-    polynomials (quadratic, hermite:ρ). This includes u = ±1, zero norms and large biases. So is the value of two gelu
-    neurons without biases. All other pairs use
-    quadrature, with a relative error ≤ 1e-12 for norms up to 10 and ≤ 1e-8 up to 30. An estimated error above 1e-6
-    raises an exception. `understudy.gaussian.partials` returns the error estimate with the value.
+    polynomials (quadratic, hermite:ρ). This includes u = ±1, zero norms and large biases. The value is also exact to
+    rounding for two gelu neurons without biases. All other pairs use quadrature, with a relative error ≤ 1e-12 for
+    norms up to 10 and ≤ 1e-8 up to 30. An estimated error above 1e-6 raises an exception.
+    `understudy.gaussian.partials` returns the error estimate with the value.
 
     >>> float(interaction("relu", 1.0, 1.0, 1.0))
     0.5

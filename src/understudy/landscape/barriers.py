@@ -1,4 +1,4 @@
-"""The lowest way that is found from one minimum to another: a chain of certified saddles and minima."""
+"""The lowest path found from one minimum to another: a chain of certified saddles and minima."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +46,7 @@ class Pass:
 class Barrier:
     """What lies between two minima.
 
-    - `height`: the loss of the highest saddle on the way; `passes`: the saddles, in the order of the way.
+    - `height`: the loss of the highest saddle on the path; `passes`: the saddles, in their order along the path.
     - `certified`: whether every saddle is certified with index 1, and the descents from them link both minima in an
       unbroken chain. Then the height is an upper bound of the lowest barrier. Without it, `height` is the loss of the
       highest point of the relaxed path, which bounds the barrier too.
@@ -75,12 +75,12 @@ def barrier(
     tries: int = 3,
     seed: int = 0,
 ) -> Barrier:
-    """The lowest way that is found from one minimum to another.
+    """Find the lowest path from one minimum to another.
 
     A path between the two is relaxed by the string method, from the straight line and from random bends of it. From the
     highest points of each path, eigenvector following leads to saddles of index 1. Each is certified, and the flow is
     followed down on both of its sides. The lowest chain that links both minima is returned. It bounds the barrier from
-    above; a lower way may exist that the paths did not find.
+    above; a lower path may exist that was not found.
 
     **Arguments**
 

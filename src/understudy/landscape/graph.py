@@ -95,7 +95,7 @@ class Completeness:
 
     - `starts`: searches that were run; `converged`: those that ended at a critical point; `endings`: what became of the
       others.
-    - `classes`: how many classes the searches found; `once`, `twice`: how many of them were found exactly so often.
+    - `classes`: how many classes the searches found; `once`, `twice`: how many of them were found once and twice.
     - `estimate`: Chao's lower estimate of the number of classes that such searches can find,
       classes + once (once - 1) / (2 (twice + 1)) (Chao 1984).
     - `euler`: Σ (-1)^index over all points with their copies; `expected`: what Morse theory says it is. Either is None
@@ -124,7 +124,7 @@ class Graph:
     """Critical points up to symmetry, and how saddles of index 1 join them. It prints as a table.
 
     - `points`: one per class, least loss first; `connections`: one per saddle of index 1, several per family.
-    - `completeness`: what speaks for the list being complete, and what against it.
+    - `completeness`: evidence for and against the list being complete.
     - `task`: what was explored, None if a stored graph does not say; `about`: the task in a few words.
     - `notes`: what the list leaves out.
     """

@@ -16,13 +16,13 @@ _Rows = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class ModeConnectivity:
-    """The highest loss on five ways from one network to another.
+    """The highest loss on five paths from one network to another.
 
     - `line`: the straight line; `aligned`: the straight line after permutations and signs of the second network.
     - `relaxed`: the aligned line after relaxation; `wider`: the same with one neuron more in both networks.
     - `segments`: line segments with one neuron more that first bring the neurons of the first network into the order
       of the second, at the loss of the first, and then lead straight to the second network as it was given.
-    - `ends`: the losses of both networks; `profiles`: the losses along each way, by these names.
+    - `ends`: the losses of both networks; `profiles`: the losses along each path, by these names.
     """
 
     line: float
@@ -41,7 +41,7 @@ def mode_connectivity(
 
     Low-loss networks are joined by line segments, but not by one straight line (Tian, Section 4.3; Kuditipudi et al.
     2019). The reason is a neuron to spare: while its outgoing weight is zero, its incoming weights can be those of
-    another neuron, which it then replaces. `segments` follows such a way.
+    another neuron, which it then replaces. `segments` follows such a path.
 
     In the wider networks the neuron that differs most after alignment is exchanged for the additional one: the one
     fades out while the other fades in.

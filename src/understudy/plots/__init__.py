@@ -1,8 +1,7 @@
 """Figures. Each is drawn by a function of results, which returns the figure.
 
 Without axes a function makes a new figure. A function of one panel takes `ax=`. A function of several panels takes
-`axes=`, as many as it has panels, in reading order. `fit` and `align` take `ax=`
-for their main panel alone.
+`axes=`, as many as it has panels, in reading order. `fit` and `align` take `ax=` for their main panel alone.
 
 >>> import understudy as us
 >>> runs = us.fit(us.Population(us.Teacher.orthonormal(3, dim=4), width=2), seeds=2)

@@ -16,11 +16,10 @@ Kind = Literal["minimum", "strict saddle", "non-strict saddle", "undecided", "di
 class Certificate:
     """The verdict on a point, with the numbers behind it and the scales that were examined.
 
-    - `kind`: `"minimum"` (flat minima included), `"strict saddle"` (the Hessian has a negative eigenvalue,
-      or on a kink the loss falls at second order),
-      `"non-strict saddle"` (the loss falls, but only at third or higher order), `"undecided"` (critical, but double
-      precision or the test does not decide the kind), `"diverging"` (the run goes to infinity), `"unconverged"` (no
-      critical point is near).
+    - `kind`: `"minimum"` (flat minima included), `"strict saddle"` (the Hessian has a negative eigenvalue, or on a kink
+      the loss falls at second order), `"non-strict saddle"` (the loss falls, but only at third or higher order),
+      `"undecided"` (critical, but double precision or the test does not decide the kind), `"diverging"` (the run goes
+      to infinity), `"unconverged"` (no critical point is near).
     - `gradient_norm`, `newton_decrement` (√(gᵀH⁺g), an estimate of √(2 × excess loss)).
     - `distance`: an exact critical point lies within about this distance (Newton's step, and the distance that Newton's
       method travelled).

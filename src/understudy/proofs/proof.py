@@ -73,7 +73,7 @@ class Proof:
         return statement(self)
 
     def content(self) -> dict[str, Any]:
-        """All that the file holds, but its hash."""
+        """All that the file holds, except its hash."""
         form, frame = self.form, self.frame
         fixed = form.fixed_outgoing
         problem = {
@@ -160,7 +160,7 @@ def load(path: str | Path) -> Proof:
 
 
 def from_document(document: dict[str, Any]) -> Proof | NoProof:
-    """The proof, or the reason for its lack, that `document` of either has described; not checked."""
+    """The `Proof` or `NoProof` whose `document()` this is, without checking it."""
     return _from_content(document) if "center" in document else NoProof(document["reason"])
 
 

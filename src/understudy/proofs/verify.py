@@ -28,7 +28,7 @@ def verify(path: str | Path) -> Verification:
     """Check a proof file with code that shares none of the prover's enclosures; see `understudy.proofs.checker`.
 
     Everything is derived again from the problem, the center and the radii in the file: the box by an interval Newton
-    step, the inertia by elimination, the loss by evaluation. `BadProofFileError` if the file cannot be read as a proof.
+    step, the inertia by elimination, the loss by evaluation. Raises `BadProofFileError` if the file is not a proof.
     """
     proof = load(path)
     content = json.loads(Path(path).read_text())

@@ -57,7 +57,7 @@ def merge_one_dimensional(network: TwoLayer | Deep, inputs: ArrayLike, activatio
 
 
 def merge_by_activity(network: TwoLayer | Deep, inputs: ArrayLike, activation: str | Activation = "relu") -> Merged:
-    """The same for inputs (N, d) of any dimension: one neuron per active set and sign of the outgoing weight."""
+    """Like `merge_one_dimensional`, for inputs (N, d) of any dimension: one neuron per active set and outgoing sign."""
     sigma = activations.get(activation)
     weights, biases = unpack(network)
     if sigma.name != "relu" or len(weights) != 2 or len(weights[1]) != 1:

@@ -56,8 +56,8 @@ def copy_average_loss(activation: str | Activation, partition: Sequence[int], te
 
     For odd activations neurons of different groups do not interact, and the loss is Σ_i L*(ℓ_i) + (k - Σ ℓ_i) E[σ(z)²]
     (Simsek et al. 2023, Eq. 17). Otherwise they interact through their means m(r) = E[σ(rz)]: with
-    e_i = a_i m(r_i) - ℓ_i m(1) for each student and its group, and e = -m(1) for each teacher
-    without one, the loss grows by (Σ e)² - Σ e².
+    e_i = a_i m(r_i) - ℓ_i m(1) for each student and its group, and e = -m(1) for each teacher without a student, the
+    loss grows by (Σ e)² - Σ e².
 
     >>> round(copy_average_loss("erf", (1, 1, 6)), 12) == round(one_neuron("erf", 6).loss, 12)
     True

@@ -56,8 +56,8 @@ def compress(
     - `model`: any `torch.nn.Module`. Layers that cannot be narrowed are left alone; `report.notes` says which and why.
     - `data`: inputs without labels, as a tensor, array, pair (inputs, labels), Dataset or DataLoader. A model with
       several inputs takes ((x1, x2), labels), or ((x1, x2), None). Labels are used for the report, and for `loss`.
-      Without data, normal inputs are drawn (for images and sequences: noise at all
-      scales). This works less well, and the report says so.
+      Without data, normal inputs are drawn (for images and sequences: noise at all scales). This works less well, and
+      the report says so.
     - exactly one of `widths` (per layer that can change, in order, or a dict by path), `keep` (share of neurons of
       every layer), `params` or `macs` (a number, or a share below 1; one error for all layers decides the widths),
       `loss_increase` (the largest increase of the cross-entropy on held-out inputs for class labels, otherwise the

@@ -67,7 +67,7 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report(Printed):
-    """All layers, and those that cannot change with the reason. Prints as a table; `figure` draws the curves."""
+    """All layers whose width can change, and why others cannot. Prints as a table; `figure` draws the curves."""
 
     layers: tuple[LayerReport, ...]
     inputs: int
@@ -128,7 +128,7 @@ def report(model: nn.Module, data: Any, *, error: float = 0.01, progress: bool |
 
     - `model`: any `torch.nn.Module`.
     - `data`: a tensor, array, pair (inputs, labels), Dataset or DataLoader; all of it is read once, batch by batch.
-    - `error`: for which a width is suggested in the table.
+    - `error`: the error for which the table suggests a width.
     - `progress`: show a progress bar; by default in terminals only.
 
     >>> _ = torch.manual_seed(0)
