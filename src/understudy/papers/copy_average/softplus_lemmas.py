@@ -178,9 +178,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
 
 NOTE = (
     "Lemma G.7 holds at every width of the Gaussian that we tried. Its proof for x < 0 does not: with βσ > σ' one has "
-    "xE[σ'] > βxE[σ], so Eq. 178 bounds the right side of Eq. 177 from the wrong side. If β times the standard "
-    "deviation of z is 4 or more, Eq. 174 and 177 are false. For β = 1 and standard deviations of at most 1, which "
-    "Theorem 5.3 uses, both hold on our grid. Eq. 191 is not the condition for log-concavity of σ' (that is "
+    "xE[σ'] > βxE[σ], so Eq. 178 bounds the right side of Eq. 177 from the wrong side. With s the standard deviation "
+    "of z, Eq. 177 fails from βs = 2.4 on, and Eq. 174 from 2.8 on. For βs ≤ 2, which Theorem 5.3 uses, both hold on "
+    "our grid. For x < 0 the lemma follows from the log-concavity of E[σ(x + z)]. Eq. 191 is not the condition for "
+    "log-concavity of σ' (that is "
     "σ'''σ' < σ''²), which holds because (log σ')'' = -βσ''. Eq. 121 (ii) is an equality at u = 1, and (iii) fails near "
     "r = 1 at small correlations (below 0.305 for softplus, below 0.259 for sigmoid): f has passed its zero there and "
     "falls again, so the zero is still the only one."
