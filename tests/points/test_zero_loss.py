@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import understudy as us
+from understudy.points.surroundings import Surroundings
+from understudy.points.zero_loss import at_lower_bound
 
 
 @pytest.mark.few(3)
@@ -45,3 +47,13 @@ def test_a_saddle_with_a_small_loss_is_no_minimum():
     """Two teachers, one of them with an outgoing weight of 1e-9: ignoring it leaves a loss of 1e-19 and a way down."""
     task = us.Population(us.Teacher(np.eye(2), [1.0, 1e-3], "erf"), 1)
     assert us.certify(task, us.TwoLayer([[1.0, 0.0]], [1.0])).kind != "minimum"
+
+
+@pytest.mark.parametrize(("apart", "lowest"), [(1e-9, True), (1e-4, False)])
+def test_rounding_beyond_the_estimate_does_not_hide_the_bound(apart, lowest):
+    """Sums of many interactions are off by more than estimated; the way to the teacher says what the loss is."""
+    task = us.Population(us.Teacher.orthonormal(3, activation="relu"), width=3)
+    point = task.flatten(us.TwoLayer(np.eye(3), np.ones(3)))
+    around = Surroundings(task.prepared(point), np.asarray(point) + apart)
+    around.loss = 1e-11 / around.unit
+    assert (at_lower_bound(around) is not None) == lowest

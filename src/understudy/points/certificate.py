@@ -12,7 +12,7 @@ from understudy.points.findings import Answer, judge, on_kink
 from understudy.points.kinks import one_sided_descent
 from understudy.points.matrix_free import certify_large
 from understudy.points.on_kinks import examine_kinks
-from understudy.points.surroundings import Rounding, Surroundings, natural_lengths
+from understudy.points.surroundings import DENSE, Rounding, Surroundings, natural_lengths
 from understudy.points.verdict import Certificate as Certificate
 from understudy.points.verdict import Kind as Kind
 from understudy.points.verdict import bare
@@ -21,9 +21,6 @@ from understudy.points.zero_neurons import judge_zero_neurons
 from understudy.tasks.rescaled import rescaled
 from understudy.tasks.task import Task
 from understudy.tasks.units import Units
-
-DENSE = 3_000
-"""Up to this many parameters the whole spectrum is computed; beyond, its lower end."""
 
 
 def certify(task: Task, parameters: Any, *, tolerance: float = 1e-10, diverging: str | None = None) -> Certificate:

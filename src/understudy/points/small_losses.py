@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from understudy.points.certificate import DENSE
-from understudy.points.surroundings import evaluate_at
+from understudy.points.surroundings import DENSE, evaluate_at
 from understudy.tasks.task import Task
 
 _SMALL = 1e-6

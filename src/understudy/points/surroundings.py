@@ -21,6 +21,9 @@ from understudy.tasks.task import Evaluation, Task
 
 EPS = float(np.finfo(float).eps)
 
+DENSE = 3_000
+"""Up to this many parameters the whole spectrum is computed; beyond, its lower end."""
+
 BATCH = 32
 """Points whose gradients are computed at once. Shorter batches are filled up: one compiled program is enough."""
 

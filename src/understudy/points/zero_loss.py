@@ -5,6 +5,7 @@ import numpy as np
 from understudy.points.case import Case
 from understudy.points.dead_neurons import dead_neurons
 from understudy.points.flats import flat_families
+from understudy.points.small_losses import refined_loss
 from understudy.points.surroundings import EPS, Surroundings
 
 SUMS = 8.0
@@ -18,13 +19,20 @@ _TRIED, _RADIUS, _ROUNDS = 6, 0.03, 30
 
 
 def at_lower_bound(around: Surroundings) -> float | None:
-    """The rounding of the loss in natural units, if the loss is at its lower bound to rounding; None otherwise."""
+    """The rounding of the loss in natural units, if the loss is at its lower bound to rounding; None otherwise.
+
+    Sums of many interactions may be off by more than the rounding that is estimated. Where the weights show a point at
+    the bound nearby, the loss is computed from the way to it.
+    """
     bound = around.task.lower_bound
     if not np.isfinite(bound) or not np.isfinite(around.loss):
         return None
     noise = around.rounding.loss if around.finite else 16 * EPS * abs(around.loss)
     noise += SUMS * EPS * abs(around.task.target_scale) / around.unit
-    return noise if around.loss <= bound / around.unit + noise else None
+    if around.loss <= bound / around.unit + noise:
+        return noise
+    refined = refined_loss(around.task, around.vector, around.loss * around.unit) / around.unit
+    return noise if refined <= bound / around.unit + noise else None
 
 
 def flat_dimension(case: Case, noise: float) -> int:
