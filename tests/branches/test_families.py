@@ -17,6 +17,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_slopes_agree_with_differences_of_gradients(name):
     family, low, high = FAMILIES[name]

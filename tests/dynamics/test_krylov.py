@@ -83,6 +83,7 @@ def test_jumps_end_where_those_with_hessians_end(task, minimum):
     np.testing.assert_allclose(far.decrement, near.decrement, rtol=10 * float(near.distance))
 
 
+@pytest.mark.thorough
 def test_jumps_follow_a_curved_valley():
     """One neuron for 33 teachers is nearly linear: w → w/s, a → s a hardly changes the loss, along a hyperbola."""
     task = us.Population(us.Teacher.orthonormal(33, dim=34), width=1)

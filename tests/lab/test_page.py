@@ -29,6 +29,7 @@ def test_a_student_is_watched_to_its_verdict(page, address):
     print(f"first picture {picture:.2f} s after opening; first step {fresh:.2f} s (new server), {warm:.2f} s (warm)")
 
 
+@pytest.mark.thorough
 def test_pictures_move_while_a_larger_flow_runs(page, address):
     teacher = {"kind": "orthonormal", "count": 16, "dim": 17}
     page.goto(address + fragment({"teacher": teacher, "students": 8}))

@@ -17,6 +17,7 @@ TASKS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", TASKS)
 def test_a_run_is_repeated_by_its_question(name):
     run = us.fit(TASKS[name], seeds=1)[0]

@@ -18,6 +18,7 @@ def make(activation="erf", k=3, n=2, outgoing="trained", rate=0.3, teacher=None,
     return us.Online(us.Population(teacher, n, outgoing=outgoing), rate, **options)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("activation", ["erf", "relu", "softplus", "hermite:3"])
 @pytest.mark.parametrize("outgoing", ["trained", 1.0])
 def test_drift_is_the_gradient_of_the_task(activation, outgoing):

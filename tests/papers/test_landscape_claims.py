@@ -29,6 +29,7 @@ def test_a_jump_between_two_ratios_is_known_to_their_distance():
     assert error <= 0.1
 
 
+@pytest.mark.thorough
 def test_graphs_that_differ_have_different_signatures():
     graph = us.explore(us.Population(us.Teacher.orthonormal(2), width=1), starts=32, bridges=0)
     assert signature(graph) == signature(graph)

@@ -28,6 +28,7 @@ def with_a_zero_neuron(task, network):
     return wider, (*before, incoming, outgoing)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("activation", ["relu", "abs"])
 @pytest.mark.parametrize(("samples", "outputs"), [(8, 1), (12, 2)])
 def test_a_global_minimum_stays_one_with_a_zero_neuron(activation, samples, outputs):

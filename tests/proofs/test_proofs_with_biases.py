@@ -25,6 +25,7 @@ def random_task(activation, **kwargs):
     return us.Population(us.Teacher(INCOMING, OUTGOING, activation, bias=BIAS, offset=0.3), 2, **kwargs)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("activation", ["erf", "relu", "abs"])
 @pytest.mark.parametrize(
     "kwargs", [{"bias": "trained"}, {"bias": [0.3, -0.2]}, {"bias": "trained", "outgoing": "fixed"}, {"bias": "none"}],
