@@ -1,11 +1,11 @@
 """Claim `destinations`: where the flow goes from split points of local-I."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, equal
+from understudy.papers.check import Check, at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.few_neurons.four import minima, teacher
 from understudy.papers.measurement import Measurement
@@ -16,65 +16,92 @@ if TYPE_CHECKING:
 PUSH = 1e-3
 
 
+class Row(NamedTuple):
+    """One push: the neuron that was split, the share μ of its first part, the side, the class of the end, its loss."""
+
+    neuron: int
+    mu: float
+    sign: int
+    end: str
+    loss: float
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
+    network = minima()["local-I"]
+    splits = [(neuron, mu) for neuron in settings["neurons"] for mu in settings["mus"]]
+    found = _pushed(network, splits, settings["time"], progress)
+    rows = [Row(neuron, mu, d.sign, _class(d), d.loss) for d in found for neuron, mu in [splits[d.origin]]]
+    paired = [d.escape for d in found if d.escape is not None and d.escape.pairs]
+    kinds = [e.limit_certificate.kind if e.limit_certificate else "not found" for e in paired]
+    gaps = _gaps(paired)
+    measured: dict[str, Any] = {
+        "classes": dict(Counter(r.end for r in rows)),
+        "limits at infinity": dict(Counter(kinds)),
+        "destinations": {_words(network, r): _sentence(d) for r, d in zip(rows, found, strict=True)},
+    }
+    if gaps:
+        measured["limits that are non-strict saddles: least |w + w'|"] = max(gaps)
+    return Measurement(
+        [*_checks_of_classes(network, settings["neurons"], rows), *_checks_at_infinity(found, paired, kinds)],
+        measured,
+        data=_data(network, rows, found),
+        notes=_notes(paired, kinds, gaps),
+    )
+
+
+def _pushed(network: Any, splits: list[tuple[int, float]], time: float, progress: Progress) -> list[Any]:
+    """Where the flow goes from each split of the network, pushed both ways along the least eigenvector."""
     from understudy.dynamics import FlowOptions
     from understudy.points.destinations import Catalogue, follow_pushes, least_direction
-    from understudy.points.splitting import split_matrices
     from understudy.surgery import split
     from understudy.tasks import on_grid
 
-    network = minima()["local-I"]
     task = on_grid(teacher(), 5)
-    narrow = on_grid(teacher(), 4)
     catalogue = Catalogue(task, dict(minima()))
-    points, directions, labels, least = [], [], [], []
-    for neuron in settings["neurons"]:
-        for mu in settings["mus"]:
-            point = split(network, {neuron: [mu, 1 - mu]})
-            value, direction = least_direction(task, point)
-            points.append(point)
-            directions.append(direction)
-            least.append(value)
-            labels.append((neuron, mu))
-    options = FlowOptions(max_time=settings["time"], rtol=1e-5, atol=1e-5)
-    found = follow_pushes(
+    points = [split(network, {neuron: [mu, 1 - mu]}) for neuron, mu in splits]
+    directions = [least_direction(task, point)[1] for point in points]
+    options = FlowOptions(max_time=time, rtol=1e-5, atol=1e-5)
+    return follow_pushes(
         task, points, directions, size=PUSH, catalogue=catalogue, options=options,
         watch=lambda done, total: progress(done / total, f"{done} of {total} pushes"),
     )  # fmt: skip
-    table: dict[str, str] = {}
-    rows = []
-    for d in found:
-        neuron, mu = labels[d.origin]
-        a = float(network.outgoing[neuron])
-        key = f"a = {a:.2f} (neuron {neuron}), μ = {mu:g}, {'+' if d.sign > 0 else '-'}"
-        table[key] = _sentence(d)
-        rows.append((neuron, mu, d.sign, _class(d), d.loss))
-    classes = Counter(r[3] for r in rows)
-    escapes = [d.escape for d in found if d.escape is not None]
-    paired = [e for e in escapes if e.pairs]
-    limit_kinds = [e.limit_certificate.kind if e.limit_certificate else "not found" for e in paired]
-    positive = [j for j in settings["neurons"] if split_matrices(narrow, network, j).scenario == "i"]
+
+
+def _checks_of_classes(network: Any, neurons: list[int], rows: list[Row]) -> list[Check]:
+    """Whether every end has a name, and pushes from splits with μ in (0, 1) end as in Fig. 7b and 7d."""
+    from understudy.points.splitting import split_matrices
+    from understudy.tasks import on_grid
+
+    narrow = on_grid(teacher(), 4)
+    positive = [j for j in neurons if split_matrices(narrow, network, j).scenario == "i"]
     strongest = int(np.argmax(np.asarray(network.outgoing)))
-    checks = [
-        equal("pushes that end unconverged or without a name", 0, classes["unnamed"]),
+    return [
+        equal("pushes that end unconverged or without a name", 0, sum(r.end == "unnamed" for r in rows)),
         equal(
             "splits where Y is positive definite, μ in (0, 1): all pushes stay at symmetry-induced minima (Fig. 7d)",
             ["symmetry-induced minimum"],
-            sorted({r[3] for r in rows if r[0] in positive and 0 < r[1] < 1}),
+            sorted({r.end for r in rows if r.neuron in positive and 0 < r.mu < 1}),
         ),
         equal(
             "splits of a = 1.98, μ in (0, 1): all pushes reach a global minimum (Fig. 7b)",
             ["global minimum"],
-            sorted({r[3] for r in rows if r[0] == strongest and 0 < r[1] < 1}),
+            sorted({r.end for r in rows if r.neuron == strongest and 0 < r.mu < 1}),
         ),
+    ]
+
+
+def _checks_at_infinity(found: list[Any], paired: list[Any], kinds: list[str]) -> list[Check]:
+    """Whether runs to infinity are pairs whose weights grow like t^¼, and what their limits are."""
+    escapes = sum(d.escape is not None for d in found)
+    return [
         at_least("runs to infinity, recognised as pairs with outgoing weights of opposite signs", len(paired), bound=1),
-        equal("runs to infinity without such a pair", 0, len(escapes) - len(paired)),
+        equal("runs to infinity without such a pair", 0, escapes - len(paired)),
         at_most("|rate of the growing weights - ¼|", [abs(e.exponent - 0.25) for e in paired], bound=0.06),
         at_least("tangents |b| at infinity", [min(e.tangents) for e in paired], bound=1e-4),
         equal(
             "limits of the pairs that could be certified: minima of the four-neuron network with a tangent",
             ["minimum"],
-            sorted({kind for kind in limit_kinds if kind not in ("not found", "unconverged", "undecided")}),
+            sorted({kind for kind in kinds if kind not in ("not found", "unconverged", "undecided")}),
         ),
         at_most(
             "loss at the limit less the loss at the end of the run",
@@ -82,26 +109,30 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=0.0,
         ),
     ]
+
+
+def _data(network: Any, rows: list[Row], found: list[Any]) -> dict[str, Any]:
+    """One entry per push, and the outgoing weights along the first run to infinity."""
     data = {
-        "neuron": np.array([r[0] for r in rows]),
-        "mu": np.array([r[1] for r in rows]),
-        "sign": np.array([r[2] for r in rows]),
-        "class": np.array([r[3] for r in rows]),
-        "loss": np.array([r[4] for r in rows]),
+        "neuron": np.array([r.neuron for r in rows]),
+        "mu": np.array([r.mu for r in rows]),
+        "sign": np.array([r.sign for r in rows]),
+        "class": np.array([r.end for r in rows]),
+        "loss": np.array([r.loss for r in rows]),
         "outgoing": np.asarray(network.outgoing),
     }
-    for i, d in enumerate(found):
-        if d.escape is not None and d.escape.pairs and "times" not in data:
-            kept = d.trajectory.times > 1e3
-            data["times"] = d.trajectory.times[kept]
-            data["weights"] = d.trajectory.snapshots[kept][:, -5:]
-            data["which"] = np.array(i)
-    certified = ", ".join(f"{kind} ({count})" for kind, count in Counter(limit_kinds).most_common())
+    first = next((i for i, d in enumerate(found) if d.escape is not None and d.escape.pairs), None)
+    if first is not None:
+        run = found[first].trajectory
+        kept = run.times > 1e3
+        data |= {"times": run.times[kept], "weights": run.snapshots[kept][:, -5:], "which": np.array(first)}
+    return data
+
+
+def _notes(paired: list[Any], kinds: list[str], gaps: list[float]) -> str:
+    """What the limits at infinity are."""
+    certified = ", ".join(f"{kind} ({count})" for kind, count in Counter(kinds).most_common())
     limits = sorted({float(f"{e.limit_loss:.6g}") for e in paired})
-    saddles = [
-        e.limit for e in paired if e.limit and e.limit_certificate and e.limit_certificate.kind == "non-strict saddle"
-    ]
-    gaps = [_opposite(np.asarray(limit.network.incoming)) for limit in saddles]
     notes = (
         "Runs to infinity do not end at a four-neuron minimum: the limit keeps a tangent (b·x)σ'(w·x) with b ≠ 0. As "
         f"points of the network with that tangent the limits are certified as {certified} (losses {limits}). Fig. 9a "
@@ -117,19 +148,15 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             "r ⟂ (b·x) x σ''(w·x), b ∥ w, leaves no second order: the loss goes like a cubic there. Such a point "
             "attracts from one side."
         )
-    measured: dict[str, Any] = {
-        "classes": dict(classes),
-        "limits at infinity": dict(Counter(limit_kinds)),
-        "destinations": table,
-    }
-    if gaps:
-        measured["limits that are non-strict saddles: least |w + w'|"] = max(gaps)
-    return Measurement(
-        checks,
-        measured,
-        data=data,
-        notes=notes,
-    )
+    return notes
+
+
+def _gaps(paired: list[Any]) -> list[float]:
+    """How near two neurons are to opposite incoming vectors, at each limit that is a non-strict saddle."""
+    limits = [
+        e.limit for e in paired if e.limit and e.limit_certificate and e.limit_certificate.kind == "non-strict saddle"
+    ]
+    return [_opposite(np.asarray(limit.network.incoming)) for limit in limits]
 
 
 def _opposite(incoming: np.ndarray) -> float:
@@ -139,6 +166,7 @@ def _opposite(incoming: np.ndarray) -> float:
 
 
 def _class(d: Any) -> str:
+    """The class of a destination."""
     if d.escape is not None:
         return "infinity"
     if d.kind != "minimum":
@@ -148,10 +176,18 @@ def _class(d: Any) -> str:
     return "symmetry-induced minimum" if d.name in ("local-I", "local-II") else "local minimum"
 
 
+def _words(network: Any, r: Row) -> str:
+    """Which neuron was split, where, and the side of the push."""
+    a = float(network.outgoing[r.neuron])
+    return f"a = {a:.2f} (neuron {r.neuron}), μ = {r.mu:g}, {'+' if r.sign > 0 else '-'}"
+
+
 def _sentence(d: Any) -> str:
+    """Where a push ended."""
     if d.escape is not None:
         return f"{d.name}: {d.escape.words}"
-    return f"{d.kind}, {d.name}, loss {d.loss:.6g}, outgoing {[round(float(x), 3) for x in np.asarray(d.parameters.outgoing)]}"
+    outgoing = [round(float(x), 3) for x in np.asarray(d.parameters.outgoing)]
+    return f"{d.kind}, {d.name}, loss {d.loss:.6g}, outgoing {outgoing}"
 
 
 COLOURS = {

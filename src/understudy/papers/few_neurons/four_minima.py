@@ -1,12 +1,12 @@
 """Claim `four-minima`: what four students find of four softplus teachers in the plane."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_least, at_most, between, close, equal
+from understudy.papers.check import Check, at_least, at_most, between, close, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.few_neurons.four import CLASSES, HOW, classify, seeds_cell, teacher
 from understudy.papers.measurement import Measurement
@@ -31,46 +31,46 @@ UNIT = SAMPLES / 2
 """Table 1 has the Hessian of ½ Σ over the samples: this many times that of the mean squared error."""
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
-    import xarray as xr
-    from scipy.stats import binom
+class Seeds(NamedTuple):
+    """All seeds: what was computed, the class of each, how many each class has, and the first of each class met."""
 
+    rows: Any
+    names: np.ndarray
+    counts: dict[str, int]
+    first: dict[str, int]
+
+    @property
+    def away(self) -> np.ndarray:
+        """Which seeds run off to infinity."""
+        return np.array([n.startswith("infinity") for n in self.names])
+
+    def of(self, name: str) -> Any:
+        """The rows of one class."""
+        return self.rows.isel(seed=np.flatnonzero(self.names == name))
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
     rows, seconds = _collect(settings, progress)
     names = classify(rows)
-    total = len(names)
     counts = {name: int(np.sum(names == name)) for name in CLASSES}
-    others = sorted({n for n in names if n not in CLASSES})
-    away = np.array([n.startswith("infinity") for n in names])
-    unexplained = sum(n.startswith("other") for n in names)
-    checks = [
-        equal("seeds that end neither in a class nor at infinity", 0, unexplained),
-        at_most("share of seeds that run off to infinity, which the paper does not mention", away.mean(), bound=0.005),
-    ]
-    for name, fraction in FRACTIONS.items():
-        low, high = binom.ppf([0.005, 0.995], total, fraction)
-        checks.append(between(f"{name}: seeds, 99 % interval of {fraction:g}", counts[name], low=low, high=high))
-    checks.append(at_least("shares of both, χ² test of two samples: probability", _same_shares(counts), bound=0.01))
     first = {name: int(np.flatnonzero(names == name)[0]) for name in CLASSES if counts[name]}
+    seeds = Seeds(rows, names, counts, first)
     outgoing = np.sort(rows["outgoing"].values[first["local-I"]])[::-1]
-    checks.append(close("local-I: outgoing weights", [1.98, 1.35, 1.35, -0.66], outgoing, 0.015))
     measured: dict[str, Any] = {
         "counts": counts,
-        "seeds": total,
-        "off to infinity": {f"seed {int(rows['seed'].values[i])}": str(names[i]) for i in np.flatnonzero(away)},
+        "seeds": len(names),
+        "off to infinity": {f"seed {int(rows['seed'].values[i])}": str(names[i]) for i in np.flatnonzero(seeds.away)},
         "outgoing weights of local-I": [round(float(x), 4) for x in outgoing],
         "processor seconds": round(seconds, 1),
     }
-    checks.append(at_most("largest gradient norm", rows["gradient_norm"].values[~away], bound=1e-11))
-    for name, value in LOSSES.items():
-        if name in first:
-            half = float(rows["loss"].values[first[name]]) / 2
-            measured[f"{name}: loss/2"] = half
-            checks.append(close(f"{name}: population loss/2 against the sampled one", value, half, 0.03, relative=True))
+    checks = [
+        *_checks_of_shares(seeds),
+        close("local-I: outgoing weights", [1.98, 1.35, 1.35, -0.66], outgoing, 0.015),
+        at_most("largest gradient norm", rows["gradient_norm"].values[~seeds.away], bound=1e-11),
+        *_checks_of_losses(seeds, measured),
+    ]
     progress(0.75, "eigenvalues on samples")
-    table = {
-        name: _sampled_eigenvalues(rows.isel(seed=np.flatnonzero(names == name)), name, settings["samples"], progress)
-        for name in first
-    }
+    table = {name: _sampled_eigenvalues(seeds.of(name), name, settings["samples"], progress) for name in first}
     printed = []
     if settings["samples"] > 4 and {"global", "local-I", "local-II"} <= set(table):
         checks += _jointly(table, measured)
@@ -78,51 +78,102 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         exact = UNIT * rows["eigenvalues"].values[first[name]]
         measured[f"{name}: eigenvalues × N/2"] = [float(f"{exact[i]:.4g}") for i in (0, 1, -1)]
         measured[f"{name}: the same on samples, mean"] = [float(f"{x:.4g}") for x in found.mean(axis=0)]
-        for position, (row, index) in enumerate((("least", 0), ("second", 1), ("largest", 2))):
-            value = EIGENVALUES[name][index]
-            mean, spread = float(found[:, position].mean()), float(found[:, position].std(ddof=1))
-            if name == "symmetry-induced" and position < 2:
-                continue
-            # Four standard deviations of one data set of this size, and half a unit of the last printed digit.
-            room = 4 * spread + 0.5 * 10.0 ** (np.floor(np.log10(abs(value))) - (1 if position == 2 else 2))
-            if position == 2:
-                checks.append(close(f"{name}: largest eigenvalue, a tenth of the printed", value / 10, mean, room))
-                printed.append(close(f"{name}: largest eigenvalue, as printed", value, mean, 10 * room))
-            else:
-                checks.append(between(f"{name}: {row} eigenvalue, paper's in ours ± 4 s.d. of a data set", value,
-                                      low=mean - room, high=mean + room))  # fmt: skip
+        if name != "symmetry-induced":
+            checks += [_small_eigenvalue(name, found, "least", 0), _small_eigenvalue(name, found, "second", 1)]
+        value, mean, room = _compared(name, found, 2)
+        checks.append(close(f"{name}: largest eigenvalue, a tenth of the printed", value / 10, mean, room))
+        printed.append(close(f"{name}: largest eigenvalue, as printed", value, mean, 10 * room))
     if "symmetry-induced" in first:
-        checks += _induced(rows.isel(seed=np.flatnonzero(names == "symmetry-induced")), measured)
+        checks += _induced(seeds.of("symmetry-induced"), measured)
+    note = _erratum(seeds) if printed else ""
+    return Measurement(checks, measured, data=_data(seeds), notes=_notes(names), printed=printed, erratum_note=note)
+
+
+def _checks_of_shares(seeds: Seeds) -> list[Check]:
+    """Whether every seed is explained, and as many end in each class as of the paper's."""
+    from scipy.stats import binom
+
+    unexplained = sum(n.startswith("other") for n in seeds.names)
+    share = seeds.away.mean()
+    checks = [
+        equal("seeds that end neither in a class nor at infinity", 0, unexplained),
+        at_most("share of seeds that run off to infinity, which the paper does not mention", share, bound=0.005),
+    ]
+    for name, fraction in FRACTIONS.items():
+        low, high = binom.ppf([0.005, 0.995], len(seeds.names), fraction)
+        checks.append(between(f"{name}: seeds, 99 % interval of {fraction:g}", seeds.counts[name], low=low, high=high))
+    probability = _same_shares(seeds.counts)
+    return [*checks, at_least("shares of both, χ² test of two samples: probability", probability, bound=0.01)]
+
+
+def _checks_of_losses(seeds: Seeds, measured: dict[str, Any]) -> list[Check]:
+    """Whether the losses of local minima are those of Table 1."""
+    checks = []
+    for name, value in LOSSES.items():
+        if name in seeds.first:
+            half = float(seeds.rows["loss"].values[seeds.first[name]]) / 2
+            measured[f"{name}: loss/2"] = half
+            checks.append(close(f"{name}: population loss/2 against the sampled one", value, half, 0.03, relative=True))
+    return checks
+
+
+def _compared(name: str, found: np.ndarray, position: int) -> tuple[float, float, float]:
+    """An eigenvalue of Table 1 (least, second or largest), the mean of ours, and how far apart the two may be."""
+    value = EIGENVALUES[name][position]
+    mean, spread = float(found[:, position].mean()), float(found[:, position].std(ddof=1))
+    # Four standard deviations of one data set of this size, and half a unit of the last printed digit.
+    room = 4 * spread + 0.5 * 10.0 ** (np.floor(np.log10(abs(value))) - (1 if position == 2 else 2))
+    return value, mean, room
+
+
+def _small_eigenvalue(name: str, found: np.ndarray, row: str, position: int) -> Check:
+    """Whether the least or the second eigenvalue of Table 1 could be that of one of our data sets."""
+    value, mean, room = _compared(name, found, position)
+    return between(
+        f"{name}: {row} eigenvalue, paper's in ours ± 4 s.d. of a data set", value, low=mean - room, high=mean + room
+    )
+
+
+def _data(seeds: Seeds) -> dict[str, np.ndarray]:
+    """What the figure shows: shares, teachers, and the first network of each class."""
     data = {
-        "counts": np.array([counts[n] for n in CLASSES]),
-        "total": np.array(total),
+        "counts": np.array([seeds.counts[n] for n in CLASSES]),
+        "total": np.array(len(seeds.names)),
         "teacher": np.asarray(teacher().incoming),
     }
-    for name, i in first.items():
-        data[f"{name}|incoming"] = rows["incoming"].values[i]
-        data[f"{name}|outgoing"] = rows["outgoing"].values[i]
-        data[f"{name}|eigenvalues"] = rows["eigenvalues"].values[i]
-    note = (
+    for name, i in seeds.first.items():
+        for what in ("incoming", "outgoing", "eigenvalues"):
+            data[f"{name}|{what}"] = seeds.rows[what].values[i]
+    return data
+
+
+def _erratum(seeds: Seeds) -> str:
+    """In which unit Table 1 has its eigenvalues, and which row has another."""
+    largest = {name: UNIT * seeds.rows["eigenvalues"].values[i][-1] for name, i in seeds.first.items()}
+    return (
         "The eigenvalue rows are those of the Hessian of ½Σ over the 10⁵ samples, N/2 = 5·10⁴ times that of the mean "
         "squared error, and so fit in the rows of least and second eigenvalues; the row of largest ones is then ten "
         "times too large: "
-        + ", ".join(f"{n} {UNIT * rows['eigenvalues'].values[i][-1]:.3g}" for n, i in first.items())
+        + ", ".join(f"{name} {value:.3g}" for name, value in largest.items())
         + " where 3.1e6, 3.0e6, 3.3e6, 3.3e6 are printed."
     )
+
+
+def _notes(names: np.ndarray) -> str:
+    """What else a reader should know of Table 1."""
+    others = sorted({n for n in names if n not in CLASSES})
     explained = (
         "Every seed is in one of the four classes."
         if not others
         else f"Seeds in none of the four classes: {'; '.join(others)}."
     )
-    notes = (
+    return (
         f"{explained} Losses are those of the population (times ½ as in Table 1); the paper's are on one data set. The "
         "second eigenvalue of symmetry-induced minima depends on the mixing μ, which differs from seed to seed; Table "
         "1 averages over 13 of them. Verdicts on Table 1: least and second eigenvalues agree in units of ½Σ; the "
-        "gradient row is rounding in the same units. Two rules were added after a result was known, because intervals of "
-        "single shares and eigenvalues are wide: a χ² test of all four shares, and a T² test of six eigenvalues."
+        "gradient row is rounding in the same units. Two rules were added after a result was known, because intervals "
+        "of single shares and eigenvalues are wide: a χ² test of all four shares, and a T² test of six eigenvalues."
     )
-    assert isinstance(rows, xr.Dataset)
-    return Measurement(checks, measured, data=data, notes=notes, printed=printed, erratum_note=note if printed else "")
 
 
 def _same_shares(counts: Mapping[str, int]) -> float:
@@ -214,7 +265,7 @@ def _collect(settings: Settings, progress: Progress) -> tuple[Any, float]:
 
 
 def _sampled_eigenvalues(rows: Any, name: str, count: int, progress: Progress) -> np.ndarray:
-    """Least, second and largest eigenvalue × N/2 at the minimum on data sets of 10⁵ samples, one row a data set."""
+    """Least, second and largest eigenvalue × N/2 at the minimum on data sets of 10⁵ samples, one row per data set."""
     import jax.numpy as jnp
 
     import understudy as us

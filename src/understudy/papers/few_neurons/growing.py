@@ -1,11 +1,11 @@
 """Claim `growing`: from one to six neurons by splitting the averaging one."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, between, close, equal
+from understudy.papers.check import Check, at_least, at_most, between, close, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -15,39 +15,107 @@ if TYPE_CHECKING:
 TEACHERS, DIM = 8, 9
 
 
+class Grown(NamedTuple):
+    """Neurons at each width n: norm and outgoing weight of the averaging one, and of one neuron alone.
+
+    `stable`: norms and outgoing weights of the others, and their correlations with the averaging one, from n = 2 on.
+    """
+
+    n: np.ndarray
+    average: np.ndarray
+    alone: np.ndarray
+    stable: list[tuple[np.ndarray, ...]]
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Averaging neuron less the one-neuron solution for as many teachers: norm and outgoing weight."""
+        return self.average - self.alone
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Of all stable neurons of all widths."""
+        return np.concatenate([s[0] for s in self.stable])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Outgoing ones, of all stable neurons of all widths."""
+        return np.concatenate([s[1] for s in self.stable])
+
+    @property
+    def correlations(self) -> np.ndarray:
+        """The largest of averaging and stable neurons at each width."""
+        return np.array([np.abs(s[2]).max() for s in self.stable])
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import understudy as us
     from understudy.surgery import grow
-    from understudy.theory import one_neuron
 
     begun = time.process_time()
     teacher = us.Teacher.orthonormal(TEACHERS, DIM, "softplus")
     last = settings["width"]
     stages = grow(teacher, last, watch=lambda s: progress(s.width / last, f"{s.width} neurons"))
     seconds = time.process_time() - begun
+    grown = _grown(stages)
+    measured: dict[str, Any] = {
+        "averaging neuron: norm": [round(float(x), 4) for x in grown.average[:, 0]],
+        "averaging neuron: outgoing weight": [round(float(x), 4) for x in grown.average[:, 1]],
+        "stable neurons: norm": [round(float(s[0].mean()), 4) for s in grown.stable],
+        "stable neurons: outgoing weight": [round(float(s[1].mean()), 4) for s in grown.stable],
+        "correlation of averaging and stable": [round(float(x), 5) for x in grown.correlations],
+        "losses": [float(f"{s.loss:.6g}") for s in stages],
+        "processor seconds": round(seconds, 1),
+    }
+    data = {
+        "n": grown.n,
+        "average": grown.average,
+        "alone": grown.alone,
+        "stable": np.array([[s[0].mean(), s[1].mean()] for s in grown.stable]),
+        "correlation": grown.correlations,
+        "loss": np.array([s.loss for s in stages]),
+    }
+    return Measurement(
+        [*_checks_of_points(stages, grown.n), *_checks_of_neurons(grown)],
+        measured,
+        data=data,
+        printed=_printed(grown),
+        erratum_note=_erratum(grown),
+    )
+
+
+def _grown(stages: list[Any]) -> Grown:
+    """The averaging and the stable neurons of each stage, and the one-neuron solutions."""
+    from understudy.theory import one_neuron
+
     n = np.array([s.width for s in stages])
     average = np.array([[s.norms[s.averaging], s.outgoing[s.averaging]] for s in stages])
-    stable = [
-        (
-            np.delete(s.norms, s.averaging),
-            np.delete(s.outgoing, s.averaging),
-            np.delete(s.correlations[s.averaging], s.averaging),
-        )
-        for s in stages[1:]
-    ]
     averaged = [TEACHERS - w + 1 for w in n]
     alone = np.array([[one_neuron("softplus", k).norm, one_neuron("softplus", k).outgoing] for k in averaged])
-    norms, weights = (np.concatenate([s[i] for s in stable]) for i in (0, 1))
-    correlations = np.array([np.abs(s[2]).max() for s in stable])
-    spread = [float(np.ptp(s[i])) for s in stable for i in (0, 1, 2)]
+    stable = [
+        tuple(np.delete(of, s.averaging) for of in (s.norms, s.outgoing, s.correlations[s.averaging]))
+        for s in stages[1:]
+    ]
+    return Grown(n, average, alone, stable)
+
+
+def _checks_of_points(stages: list[Any], n: np.ndarray) -> list[Check]:
+    """Whether every stage is a minimum in which all neurons but one match a teacher each."""
     matched = [sum(neuron.role in ("copy", "perturbed copy") for neuron in s.structure.neurons) for s in stages]
-    checks = [
+    return [
         equal("kind of every stage", ["minimum"] * len(stages), [s.certificate.kind for s in stages]),
         equal("neurons that match one teacher each", [w - 1 for w in n], matched),
         at_most("gradient norms", [s.certificate.gradient_norm for s in stages], bound=1e-11),
+    ]
+
+
+def _checks_of_neurons(grown: Grown) -> list[Check]:
+    """Whether averaging and stable neurons are as in Fig. 4."""
+    correlations = grown.correlations
+    spread = [float(np.ptp(s[i])) for s in grown.stable for i in (0, 1, 2)]
+    checks = [
         at_most(
             "averaging neuron: norm less the one-neuron solution for as many teachers, n ≥ 2",
-            (average - alone)[1:, 0],
+            grown.excess[1:, 0],
             bound=0.0,
         ),
         at_most(
@@ -59,49 +127,39 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         else at_least("correlation of averaging and stable neuron", correlations, bound=1e-6),
         at_least("that correlation is not zero", correlations, bound=1e-6),
         at_most("stable neurons of one stage are alike: largest spread", spread, bound=1e-7),
-        between("norm of stable neurons", norms, low=1.0, high=1.01),
-        between("outgoing weight of stable neurons", weights, low=0.98, high=1.01),
+        between("norm of stable neurons", grown.norms, low=1.0, high=1.01),
+        between("outgoing weight of stable neurons", grown.weights, low=0.98, high=1.01),
     ]
-    if last > 2:
-        above = (average - alone)[2:, 1]
-        checks.append(
-            at_least("averaging neuron: outgoing weight less the one-neuron solution's, n ≥ 3", above, bound=0.0)
-        )
-    measured: dict[str, Any] = {
-        "averaging neuron: norm": [round(float(x), 4) for x in average[:, 0]],
-        "averaging neuron: outgoing weight": [round(float(x), 4) for x in average[:, 1]],
-        "stable neurons: norm": [round(float(s[0].mean()), 4) for s in stable],
-        "stable neurons: outgoing weight": [round(float(s[1].mean()), 4) for s in stable],
-        "correlation of averaging and stable": [round(float(x), 5) for x in correlations],
-        "losses": [float(f"{s.loss:.6g}") for s in stages],
-        "processor seconds": round(seconds, 1),
-    }
-    printed = [
+    if len(correlations) > 1:
+        name = "averaging neuron: outgoing weight less the one-neuron solution's, n ≥ 3"
+        checks.append(at_least(name, grown.excess[2:, 1], bound=0.0))
+    return checks
+
+
+def _printed(grown: Grown) -> list[Check]:
+    """The numbers as printed."""
+    return [
         at_least(
             "averaging neuron: outgoing weight less the one-neuron solution's, n ≥ 2, as printed",
-            (average - alone)[1:, 1],
+            grown.excess[1:, 1],
             bound=0.0,
         ),
-        close("norm of stable neurons, as printed", 1.70, norms, 0.05),
-        close("outgoing weight of stable neurons, as printed", 0.42, weights, 0.05),
+        close("norm of stable neurons, as printed", 1.70, grown.norms, 0.05),
+        close("outgoing weight of stable neurons, as printed", 0.42, grown.weights, 0.05),
     ]
-    note = (
+
+
+def _erratum(grown: Grown) -> str:
+    """What the printed numbers should be."""
+    norms, weights = grown.norms, grown.weights
+    return (
         f"The stable neurons have norms {norms.min():.4f} to {norms.max():.4f} and outgoing weights "
         f"{weights.min():.4f} to {weights.max():.4f}: copies of unit teachers up to half a percent, as the text around "
         "says (each matches one teacher neuron). The printed 1.70 and 0.42 fit neither these nor, by their product "
         "0.71, any copy of a unit teacher. The averaging neuron's outgoing weight is larger than the one-neuron "
         "solution's for as many teachers from n = 3 on; at n = 2 it is smaller by "
-        f"{float((alone - average)[1, 1]):.1e}."
+        f"{float(-grown.excess[1, 1]):.1e}."
     )
-    data = {
-        "n": n,
-        "average": average,
-        "alone": alone,
-        "stable": np.array([[s[0].mean(), s[1].mean()] for s in stable]),
-        "correlation": correlations,
-        "loss": np.array([s.loss for s in stages]),
-    }
-    return Measurement(checks, measured, data=data, printed=printed, erratum_note=note)
 
 
 def _figure(measurement: Measurement, figure: "Figure") -> None:

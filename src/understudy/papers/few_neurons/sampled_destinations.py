@@ -27,6 +27,7 @@ TWINS = ("a", "c")
 PANELS = {0: "b", 1: "a", 2: "c", 3: "d"}
 """Which neuron of local-I (largest outgoing weight first) a panel splits: 1.98, the two of 1.35, and -0.66."""
 
+SIDES = ("μ < 0", "μ in (0, ½)")
 PAPER = {
     ("a", "μ < 0"): ["global", "valley"],
     ("a", "μ in (0, ½)"): ["local", "local"],
@@ -147,65 +148,22 @@ def _classes(rows: xr.Dataset) -> np.ndarray:
 
 
 def _measure(settings: Settings, progress: Progress) -> Measurement:
-    numbers = [*range(settings["sets"]), -1] if settings["population"] else list(range(settings["sets"]))
-    cells = [
-        {
-            "kind": "push",
-            "number": number,
-            "neuron": neuron,
-            "mus": settings["mus"],
-            "samples": settings["samples"],
-            "horizon": settings["horizon"],
-        }
-        for number in numbers
-        for neuron in settings["neurons"]
-    ]
-    rows = xr.concat(compute(push_cell, cells, progress, keep=settings["keep"]), dim="push")
+    rows = xr.concat(compute(push_cell, _cells(settings), progress, keep=settings["keep"]), dim="push")
     table = {**{str(key): rows[key].values for key in rows}, "class": _classes(rows)}
     on_data = table["number"] >= 0
     ended = on_data & np.isin(table["class"], ["global", "local", "stays"])
-    ends: dict[tuple[int, str, float], list[str]] = {}
-    for i in range(len(table["mu"])):
-        where = (int(table["number"][i]), PANELS[int(table["neuron"][i])], float(table["mu"][i]))
-        ends.setdefault(where, []).append(str(table["class"][i]))
+    away = on_data & (table["class"] == "valley")
     checks: list[Any] = [
         at_most("ends on lattice points: Newton step to that of all samples", table["newton"][ended], bound=1e-4)
     ]
     measured: dict[str, Any] = {}
-    panels = sorted({PANELS[j] for j in settings["neurons"]})
-    exchanged = dict(zip(TWINS, TWINS[::-1], strict=True))
-    for panel in panels:
-        for side in ("μ < 0", "μ in (0, ½)"):
-            counts, agree, total = Counter[str](), 0, 0
-            for (number, which, mu), classes in ends.items():
-                if which != panel or (mu < 0) != (side == "μ < 0"):
-                    continue
-                told = ", ".join(sorted(classes))
-                counts[f"population: {told}" if number < 0 else told] += 1
-                total += number >= 0
-                # The twins of 1.35 are alike: which of them panel a shows is not told.
-                wanted = [PAPER[panel, side], PAPER[exchanged.get(panel, panel), side]]
-                agree += number >= 0 and sorted(classes) in wanted
-            first = [i for i in np.flatnonzero(table["number"] == 0) if PANELS[int(table["neuron"][i])] == panel]
-            legend = [_legend(table, int(i)) for i in first if (table["mu"][i] < 0) == (side == "μ < 0")]
-            measured[f"Fig. 7{panel}, {side}"] = {**dict(counts.most_common()), "first data set": legend}
+    ends = _ends(table)
+    for panel in sorted({PANELS[j] for j in settings["neurons"]}):
+        for side in SIDES:
+            counts, agree, total = _counted(ends, panel, side)
+            measured[f"Fig. 7{panel}, {side}"] = {**counts, "first data set": _legends(table, panel, side)}
             checks.append(at_least(f"Fig. 7{panel}, {side}: cases as in the figure, of {total}", agree, bound=1))
-    away = on_data & (table["class"] == "valley")
-    near = away & (table["from II"] < NEAR)
-    fresh = on_data & (table["class"] == "local") & (table["from II"] > NEAR)
-    checks += [
-        at_least(
-            "Fig. 9a: runs still on their way next to local-II, outgoing weights of opposite signs",
-            int(near.sum()),
-            bound=1,
-        ),
-        at_least("Fig. 9b: ends at a finite minimum that is neither local-I nor local-II", int(fresh.sum()), bound=1),
-        equal(
-            "runs with the growth of runs to infinity whose two largest outgoing weights have one sign",
-            0,
-            _unpaired(table["outgoing"][away & table["escapes"]]),
-        ),
-    ]
+    checks += _checks_of_snapshots(table, on_data, away)
     measured["classes on data"] = dict(Counter(table["class"][on_data].tolist()).most_common())
     measured["classes, population"] = dict(Counter(table["class"][~on_data].tolist()).most_common()) or "not followed"
     measured["on their way at the horizon, of these with the growth of runs to infinity"] = [
@@ -226,10 +184,82 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             f"{2 * settings['horizon'] / settings['samples']:g} of half the sum over samples. n: norm of the "
             "parameters, d: distance to the line of splits, l: loss, g: gradient norm, as in the legend of Fig. 7, "
             "whose numbers the text does not give. Nor does it give the size of the push or the values of μ. A first "
-            "form of the rule told runs to infinity from others still on their way; after four pushes of the first data "
-            "set both are one class, because a figure at a finite horizon cannot tell them apart."
+            "form of the rule told runs to infinity from others still on their way; after four pushes of the first "
+            "data set both are one class, because a figure at a finite horizon cannot tell them apart."
         ),
     )
+
+
+def _cells(settings: Settings) -> list[dict[str, Any]]:
+    """One cell per neuron and data set; number -1 is the population."""
+    numbers = [*range(settings["sets"]), -1] if settings["population"] else list(range(settings["sets"]))
+    return [
+        {
+            "kind": "push",
+            "number": number,
+            "neuron": neuron,
+            "mus": settings["mus"],
+            "samples": settings["samples"],
+            "horizon": settings["horizon"],
+        }
+        for number in numbers
+        for neuron in settings["neurons"]
+    ]
+
+
+def _side(mu: float) -> str:
+    """Which side of Fig. 7 a split is on."""
+    return SIDES[0] if mu < 0 else SIDES[1]
+
+
+def _ends(table: dict[str, np.ndarray]) -> dict[tuple[int, str, float], list[str]]:
+    """The classes of both pushes from each split: by data set, panel and μ."""
+    ends: dict[tuple[int, str, float], list[str]] = {}
+    for i in range(len(table["mu"])):
+        where = (int(table["number"][i]), PANELS[int(table["neuron"][i])], float(table["mu"][i]))
+        ends.setdefault(where, []).append(str(table["class"][i]))
+    return ends
+
+
+def _counted(ends: dict[tuple[int, str, float], list[str]], panel: str, side: str) -> tuple[dict[str, int], int, int]:
+    """How often each outcome occurs in one panel on one side; of how many cases on data how many are the figure's."""
+    exchanged = dict(zip(TWINS, TWINS[::-1], strict=True))
+    # The twins of 1.35 are alike: which of them panel a shows is not told.
+    wanted = [PAPER[panel, side], PAPER[exchanged.get(panel, panel), side]]
+    counts, agree, total = Counter[str](), 0, 0
+    for (number, which, mu), classes in ends.items():
+        if which != panel or _side(mu) != side:
+            continue
+        told = ", ".join(sorted(classes))
+        counts[f"population: {told}" if number < 0 else told] += 1
+        total += number >= 0
+        agree += number >= 0 and sorted(classes) in wanted
+    return dict(counts.most_common()), agree, total
+
+
+def _legends(table: dict[str, np.ndarray], panel: str, side: str) -> list[str]:
+    """The pushes of the first data set in one panel on one side."""
+    first = [i for i in np.flatnonzero(table["number"] == 0) if PANELS[int(table["neuron"][i])] == panel]
+    return [_legend(table, int(i)) for i in first if _side(table["mu"][i]) == side]
+
+
+def _checks_of_snapshots(table: dict[str, np.ndarray], on_data: np.ndarray, away: np.ndarray) -> list[Any]:
+    """Whether some runs are as in Fig. 9, and those to infinity have weights of opposite signs."""
+    near = away & (table["from II"] < NEAR)
+    fresh = on_data & (table["class"] == "local") & (table["from II"] > NEAR)
+    return [
+        at_least(
+            "Fig. 9a: runs still on their way next to local-II, outgoing weights of opposite signs",
+            int(near.sum()),
+            bound=1,
+        ),
+        at_least("Fig. 9b: ends at a finite minimum that is neither local-I nor local-II", int(fresh.sum()), bound=1),
+        equal(
+            "runs with the growth of runs to infinity whose two largest outgoing weights have one sign",
+            0,
+            _unpaired(table["outgoing"][away & table["escapes"]]),
+        ),
+    ]
 
 
 def _legend(table: dict[str, np.ndarray], i: int) -> str:
