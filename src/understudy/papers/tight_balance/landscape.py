@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
 
-from understudy.papers.check import at_most, close, equal, holds
+from understudy.papers.check import Check, at_most, close, equal, holds
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance import tight_pairs as theory
@@ -29,69 +29,41 @@ NAMES = {
 
 TABLE_1 = ("copy", "tight-balance", "balance", "same copy", "same balance")
 
+Classes: TypeAlias = dict[str, dict[str, Any]]
+"""What was found of each class at one degree."""
+
 
 def toy_points(settings: Settings, progress: Progress) -> Measurement:
     """Every critical point at n = k = d = 2 with its class and certificate, for each degree."""
     searches: dict[int, TorusSearch] = {}
-    classes: dict[int, dict[str, dict[str, Any]]] = {}
+    classes: dict[int, Classes] = {}
     worst = 0.0
     for degree in progress.over(settings["degrees"], "ρ ="):
         task = Sphere(np.eye(2), 2, activation=f"hermite:{degree}")
         searches[degree] = search_torus(task)
-        classes[degree] = {}
-        for point in searches[degree].points:
-            certificate = certify(task, point.rows)
-            worst = max(worst, certificate.gradient_norm)
-            entry = classes[degree].setdefault(
-                NAMES.get(task.structure(point.rows).label, "unknown"),
-                {"count": 0, "orbits": set(), "kinds": set(), "signatures": set(), "loss": point.loss},
-            )
-            entry["count"] += 1
-            entry["orbits"].add(orbit_key(point.rows))
-            entry["kinds"].add(certificate.kind)
-            entry["signatures"].add((certificate.positives, certificate.zeros, certificate.index))
-    four = classes[4]
-    tight = next(
-        p for p in searches[4].points if NAMES[Sphere(np.eye(2), 2).structure(p.rows).label] == "tight-balance"
-    )
-    higher = [d for d in settings["degrees"] if d > 4]
-    wanted_counts = {"copy": 2, "tight-balance": 4, "balance": 2, "same copy": 2, "same balance": 2}
-    kinds = {
-        "copy": "minimum",
-        "tight-balance": "non-strict saddle",
-        "balance": "strict saddle",
-        "same copy": "strict saddle",
-        "same balance": "strict saddle",
-    }
-    cosines = np.sort(np.abs(tight.rows).max(axis=1))
+        classes[degree], steepest = _classes(task, searches[degree])
+        worst = max(worst, steepest)
     points = searches[4].points
+    names = [NAMES[Sphere(np.eye(2), 2).structure(p.rows).label] for p in points]
+    tight = points[names.index("tight-balance")]
+    cosine = float(np.sort(np.abs(tight.rows).max(axis=1))[0])
+    higher = [d for d in settings["degrees"] if d > 4]
     return Measurement(
         checks=[
-            equal("classes at ρ = 4", sorted(TABLE_1), sorted(four)),
-            equal(
-                "points of each class, up to signs of students", wanted_counts, {c: four[c]["count"] for c in TABLE_1}
-            ),
-            equal("orbits of each class under all symmetries", 1, max(len(e["orbits"]) for e in four.values())),
-            equal("kinds at ρ = 4", kinds, {c: "/".join(sorted(four[c]["kinds"])) for c in TABLE_1}),
-            holds(
-                "the search is complete at every degree",
-                all(s.complete for s in searches.values()),
-                {f"ρ = {d}": f"{s.squares} squares, index sum {s.index_sum}" for d, s in searches.items()},
-            ),
-            at_most("squares left elsewhere than at degenerate points", [s.stray for s in searches.values()], bound=0),
-            at_most("gradient norm of the points", worst, bound=1e-12),
-            close("w·v_1 at tight balance, ρ = 4, is cos(π/8)", math.cos(math.pi / 8), float(cosines[0]), 1e-12),
+            *_checks_at_four(classes[4]),
+            *_checks_of_searches(searches, worst),
+            close("w·v_1 at tight balance, ρ = 4, is cos(π/8)", math.cos(math.pi / 8), cosine, 1e-12),
             equal("a sixth class for every ρ ≥ 6", len(higher), sum("leaning pair" in classes[d] for d in higher)),
             equal("tight balance is a minimum for every ρ ≥ 6", len(higher), _minima(classes, higher)),
         ],
         measured={
             c: f"{e['count']} points, {'/'.join(sorted(e['kinds']))}, (+, 0, -) = {sorted(e['signatures'])}, loss "
             f"{e['loss']:.6g}"
-            for c, e in four.items()
+            for c, e in classes[4].items()
         },
         data={
             "angles": np.array([p.angles for p in points]),
-            "names": np.array([NAMES[Sphere(np.eye(2), 2).structure(p.rows).label] for p in points]),
+            "names": np.array(names),
             "angles6": np.array([p.angles for p in searches[6].points]) if 6 in searches else np.zeros((0, 2)),
         },
         notes=(
@@ -101,19 +73,7 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
             "- φ_2 ∈ π/4 + (π/2)ℤ, and on these lines one equation in one angle is left, whose zeros are the listed "
             "ones."
         ),
-        printed=[
-            close("w·v_1 at tight balance as printed, cos⁻¹(π/8)", math.acos(math.pi / 8), float(cosines[0]), 1e-9),
-            holds(
-                "Balance row as printed: w_2·v_1 is 2^(-1/2) and -2^(-1/2) at once",
-                bool(2**-0.5 == -(2**-0.5)),
-                "w_1·v_1 = w_2·v_1 and w_1·v_1 = -w_2·v_1 exclude each other",
-            ),
-            equal(
-                "critical points other than tight balance stay the same as ρ varies: classes at ρ ≥ 6",
-                5,
-                _most(classes, higher),
-            ),
-        ],
+        printed=_printed(cosine, _most(classes, higher)),
         erratum_note=(
             "cos(π/8) and sin(π/8) are meant in the Tight-balance row, and w_1·v_2 = -w_2·v_2 in the Balance row. For "
             "ρ ≥ 6 a sixth class appears: pairs that lean to one side (at ρ = 6 at π/24 and -5π/24), saddles between "
@@ -122,11 +82,75 @@ def toy_points(settings: Settings, progress: Progress) -> Measurement:
     )
 
 
-def _minima(classes: dict[int, dict[str, dict[str, Any]]], degrees: list[int]) -> int:
+def _classes(task: Sphere, search: TorusSearch) -> tuple[Classes, float]:
+    """Each class of critical points with what certificates say of it, and the largest gradient norm."""
+    classes: Classes = {}
+    worst = 0.0
+    for point in search.points:
+        certificate = certify(task, point.rows)
+        worst = max(worst, certificate.gradient_norm)
+        entry = classes.setdefault(
+            NAMES.get(task.structure(point.rows).label, "unknown"),
+            {"count": 0, "orbits": set(), "kinds": set(), "signatures": set(), "loss": point.loss},
+        )
+        entry["count"] += 1
+        entry["orbits"].add(orbit_key(point.rows))
+        entry["kinds"].add(certificate.kind)
+        entry["signatures"].add((certificate.positives, certificate.zeros, certificate.index))
+    return classes, worst
+
+
+def _checks_at_four(four: Classes) -> list[Check]:
+    """Whether the classes at ρ = 4 are those of Table 1, with the same numbers and kinds."""
+    wanted_counts = {"copy": 2, "tight-balance": 4, "balance": 2, "same copy": 2, "same balance": 2}
+    kinds = {
+        "copy": "minimum",
+        "tight-balance": "non-strict saddle",
+        "balance": "strict saddle",
+        "same copy": "strict saddle",
+        "same balance": "strict saddle",
+    }
+    return [
+        equal("classes at ρ = 4", sorted(TABLE_1), sorted(four)),
+        equal("points of each class, up to signs of students", wanted_counts, {c: four[c]["count"] for c in TABLE_1}),
+        equal("orbits of each class under all symmetries", 1, max(len(e["orbits"]) for e in four.values())),
+        equal("kinds at ρ = 4", kinds, {c: "/".join(sorted(four[c]["kinds"])) for c in TABLE_1}),
+    ]
+
+
+def _checks_of_searches(searches: dict[int, TorusSearch], worst: float) -> list[Check]:
+    """Whether every search is complete, and what it finds critical to rounding."""
+    return [
+        holds(
+            "the search is complete at every degree",
+            all(s.complete for s in searches.values()),
+            {f"ρ = {d}": f"{s.squares} squares, index sum {s.index_sum}" for d, s in searches.items()},
+        ),
+        at_most("squares left elsewhere than at degenerate points", [s.stray for s in searches.values()], bound=0),
+        at_most("gradient norm of the points", worst, bound=1e-12),
+    ]
+
+
+def _printed(cosine: float, most: int) -> list[Check]:
+    """Table 1 as printed, and that classes stay the same as ρ varies."""
+    return [
+        close("w·v_1 at tight balance as printed, cos⁻¹(π/8)", math.acos(math.pi / 8), cosine, 1e-9),
+        holds(
+            "Balance row as printed: w_2·v_1 is 2^(-1/2) and -2^(-1/2) at once",
+            bool(2**-0.5 == -(2**-0.5)),
+            "w_1·v_1 = w_2·v_1 and w_1·v_1 = -w_2·v_1 exclude each other",
+        ),
+        equal("critical points other than tight balance stay the same as ρ varies: classes at ρ ≥ 6", 5, most),
+    ]
+
+
+def _minima(classes: dict[int, Classes], degrees: list[int]) -> int:
+    """At how many of these degrees tight balance is a minimum."""
     return sum(classes[d]["tight-balance"]["kinds"] == {"minimum"} for d in degrees)
 
 
-def _most(classes: dict[int, dict[str, dict[str, Any]]], degrees: list[int]) -> int:
+def _most(classes: dict[int, Classes], degrees: list[int]) -> int:
+    """The largest number of classes at these degrees."""
     return max(len(classes[d]) for d in degrees)
 
 

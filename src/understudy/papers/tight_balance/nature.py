@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from understudy.dynamics import FlowOptions, follow, starts
-from understudy.papers.check import at_least, at_most, between, close, equal
+from understudy.papers.check import Check, at_least, at_most, between, close, equal
 from understudy.papers.claim import Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.tight_balance import tight_pairs as theory
@@ -25,60 +25,49 @@ def _escape_times(offsets: np.ndarray) -> np.ndarray:
     return np.array([runs[i].time if runs[i].ending == "polished" else math.inf for i in range(len(offsets))])
 
 
+class Verdicts(NamedTuple):
+    """What certificates say of tight balance in each case, beside the closed form.
+
+    `deviations`: of spectra; `orders`: of the descent along zero modes, where there are any.
+    """
+
+    kinds: dict[str, str]
+    wanted: dict[str, str]
+    deviations: list[float]
+    orders: list[float]
+
+
 def nature(settings: Settings, progress: Progress) -> Measurement:
     """What tight balance is for each ρ and d, how long the flow stays near it, and how often it stays for good."""
-    kinds, wanted, deviations, orders = {}, {}, [], []
     cases = [(rho, d) for rho in settings["degrees"] for d in settings["dims"]]
-    for i, (rho, d) in enumerate(cases):
-        progress(0.4 * i / len(cases), f"ρ = {rho}, d = {d}")
-        pair = theory.tight_balance(rho)
-        task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
-        certificate = certify(task, theory.tight_pairs(2, 2, d, rho))
-        kinds[f"ρ = {rho}, d = {d}"] = certificate.kind
-        wanted[f"ρ = {rho}, d = {d}"] = pair.kind
-        deviations.append(float(np.abs(np.sort(certificate.eigenvalues) - pair.eigenvalues(d)).max()))
-        if certificate.higher_order is not None:
-            orders.append(certificate.higher_order.order)
-    small = np.array([0.02, 0.01, 0.005])
-    task = Sphere(np.eye(2), 2)
-    curve = np.asarray(task.loss(theory.slow_curve(small))) - 0.75
+    verdicts = _verdicts(cases, progress)
     offsets = np.logspace(-1, settings["finest"], settings["escapes"])
     times = _escape_times(offsets)
     late = offsets < 0.03
     slope = float(np.polyfit(np.log(offsets[late]), np.log(times[late]), 1)[0])
-    shares = {}
-    returns = []
+    caught = {}
     stuck = [(rho, d) for rho, d in cases if rho > 4]
     for i, (rho, d) in enumerate(stuck):
         progress(0.5 + 0.5 * i / len(stuck), f"basin, ρ = {rho}, d = {d}")
-        task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
-        vectors = np.asarray(task.flatten(starts.uniform_sphere(task, settings["seeds"])))
-        point = theory.tight_pairs(2, 2, d, rho).ravel()
-        near = point + 0.02 * np.random.default_rng(rho).normal(size=(20, len(point)))
-        near = near.reshape(20, 2, d) / np.linalg.norm(near.reshape(20, 2, d), axis=2, keepdims=True)
-        options = FlowOptions(snapshots=0, polish=False)
-        runs = dict(follow(task, np.concatenate([vectors, near.reshape(20, -1)]), options))
-        labels = [task.structure(runs[i].vector.reshape(2, d)).label for i in range(len(runs))]
-        # Beside tight pairs: pairs still turning toward the teachers' plane, at a speed of order α^(ρ-1).
-        paired = sum(
-            label in ("1-tight-pair", "1-split-pair", "1-outside-pair") for label in labels[: settings["seeds"]]
-        )
-        shares[f"ρ = {rho}, d = {d}"] = paired / settings["seeds"]
-        returns.append(labels[settings["seeds"] :].count("1-tight-pair") / 20)
+        caught[f"ρ = {rho}, d = {d}"] = _caught(rho, d, settings["seeds"])
+    shares = {case: share for case, (share, _) in caught.items()}
     toy = {k: v for k, v in shares.items() if k.endswith("d = 2")}
     return Measurement(
         checks=[
-            equal("kind, certified, against the closed-form spectrum", wanted, kinds),
-            at_most("whole spectrum against the closed form", deviations, bound=1e-10),
-            between("ρ = 4: order of the descent along the zero mode", orders, low=3.9, high=4.1),
-            close("ρ = 4: loss along the slow curve / s⁴", -16.0, (curve / small**4)[-1:], 0.02),
-            close("ρ = 4: exponent of the escape time in the starting distance", -2.0, slope, 0.02),
-            close("ρ = 4: escape time × 64 s², smallest s", 1.0, float(times[-1] * 64 * offsets[-1] ** 2), 0.02),
-            equal("ρ ≥ 6: share of starts at distance ~0.02 that return", 1.0, float(min(returns))),
+            equal("kind, certified, against the closed-form spectrum", verdicts.wanted, verdicts.kinds),
+            at_most("whole spectrum against the closed form", verdicts.deviations, bound=1e-10),
+            *_checks_at_four(verdicts.orders, offsets, times, slope),
+            equal(
+                "ρ ≥ 6: share of starts at distance ~0.02 that return",
+                1.0,
+                float(min(returned for _, returned in caught.values())),
+            ),
             at_least("ρ ≥ 6: share of uniform starts that stay for good", list(shares.values()), bound=0.01),
         ],
         measured={
-            "kinds": {f"ρ = {rho}": kinds[f"ρ = {rho}, d = {settings['dims'][0]}"] for rho in settings["degrees"]},
+            "kinds": {
+                f"ρ = {rho}": verdicts.kinds[f"ρ = {rho}, d = {settings['dims'][0]}"] for rho in settings["degrees"]
+            },
             "escape time, ρ = 4": f"{times[-1] * offsets[-1] ** 2 * 64:.4f}/(64 s²), exponent {slope:.4f}",
             "share of uniform starts caught for good": shares,
         },
@@ -107,6 +96,50 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
             "ρ ≥ 6 tight balance is a local minimum and a positive share of starts ends in it, in the toy model too."
         ),
     )
+
+
+def _verdicts(cases: list[tuple[int, int]], progress: Progress) -> Verdicts:
+    """The certificate of tight balance for each ρ and d."""
+    verdicts = Verdicts({}, {}, [], [])
+    for i, (rho, d) in enumerate(cases):
+        progress(0.4 * i / len(cases), f"ρ = {rho}, d = {d}")
+        pair = theory.tight_balance(rho)
+        task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
+        certificate = certify(task, theory.tight_pairs(2, 2, d, rho))
+        verdicts.kinds[f"ρ = {rho}, d = {d}"] = certificate.kind
+        verdicts.wanted[f"ρ = {rho}, d = {d}"] = pair.kind
+        deviation = np.abs(np.sort(certificate.eigenvalues) - pair.eigenvalues(d)).max()
+        verdicts.deviations.append(float(deviation))
+        if certificate.higher_order is not None:
+            verdicts.orders.append(certificate.higher_order.order)
+    return verdicts
+
+
+def _caught(rho: int, d: int, seeds: int) -> tuple[float, float]:
+    """The share of uniform starts that end at tight balance for good, and of starts at distance ~0.02 that return."""
+    task = Sphere(np.eye(2, d), 2, activation=f"hermite:{rho}")
+    vectors = np.asarray(task.flatten(starts.uniform_sphere(task, seeds)))
+    point = theory.tight_pairs(2, 2, d, rho).ravel()
+    near = point + 0.02 * np.random.default_rng(rho).normal(size=(20, len(point)))
+    near = near.reshape(20, 2, d) / np.linalg.norm(near.reshape(20, 2, d), axis=2, keepdims=True)
+    options = FlowOptions(snapshots=0, polish=False)
+    runs = dict(follow(task, np.concatenate([vectors, near.reshape(20, -1)]), options))
+    labels = [task.structure(runs[i].vector.reshape(2, d)).label for i in range(len(runs))]
+    # Beside tight pairs: pairs still turning toward the teachers' plane, at a speed of order α^(ρ-1).
+    paired = sum(label in ("1-tight-pair", "1-split-pair", "1-outside-pair") for label in labels[:seeds])
+    return paired / seeds, labels[seeds:].count("1-tight-pair") / 20
+
+
+def _checks_at_four(orders: list[float], offsets: np.ndarray, times: np.ndarray, slope: float) -> list[Check]:
+    """Whether at ρ = 4 the loss falls as -16 s⁴ and the flow leaves after 1/(64 s²)."""
+    small = np.array([0.02, 0.01, 0.005])
+    curve = np.asarray(Sphere(np.eye(2), 2).loss(theory.slow_curve(small))) - 0.75
+    return [
+        between("ρ = 4: order of the descent along the zero mode", orders, low=3.9, high=4.1),
+        close("ρ = 4: loss along the slow curve / s⁴", -16.0, (curve / small**4)[-1:], 0.02),
+        close("ρ = 4: exponent of the escape time in the starting distance", -2.0, slope, 0.02),
+        close("ρ = 4: escape time × 64 s², smallest s", 1.0, float(times[-1] * 64 * offsets[-1] ** 2), 0.02),
+    ]
 
 
 def draw_nature(measurement: Measurement, figure: Any) -> None:
