@@ -1,10 +1,10 @@
 """Claim `sphere-traps`: which structures trap students on the sphere, how often, and which start avoids them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, between, equal
+from understudy.papers.check import Check, at_least, at_most, between, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.landscape.rows import as_rows
 from understudy.papers.measurement import Measurement
@@ -12,6 +12,7 @@ from understudy.papers.measurement import Measurement
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Rows: TypeAlias = list[dict[str, Any]]
 
 BOTH = {"even": ["45°", "30°"], "odd": ["45°", "30°"]}
 """Half-angles of the cones that starts are in, by the parity of ρ."""
@@ -23,18 +24,49 @@ this factor."""
 
 def measure(settings: Settings, progress: Progress) -> Measurement:
     """The minima, where uniform starts end, and how starts in cones do, for every size (n = k, ρ) of the settings."""
-    from understudy.papers.cells import compute
-    from understudy.papers.landscape.sphere_case import case_cell, cone_cell
-
-    explored = settings["explored"]
     sizes = [(int(k), int(degree)) for k, degrees in settings["sizes"].items() for degree in degrees]
+    trapped = _trapped(sizes, settings, progress)
+    cells, rows = _cases(sizes, settings, progress)
+    measured = {
+        f"n = k = {row['k']}, ρ = {row['degree']}": {
+            "minima": row["minima"],
+            "runs": cell["seeds"],
+            "share of runs at copies": row["copies"],
+            "other ends": row["traps"],
+            "starts in cones around the own teachers that do not reach copies": {
+                cone: f"{count} of {settings['seeds']}"
+                for (*size, cone), count in trapped.items()
+                if size == [row["k"], row["degree"]]
+            },
+            "critical points": row["points"],
+            "Morse count of the exploration": row["morse"],
+        }
+        for cell, row in zip(cells, rows, strict=True)
+    }
+    data = {name: np.array([row[name] for row in rows]) for name in ("k", "degree", "copies")}
+    return Measurement(_checks(cells, rows, trapped, settings["explored"]), measured, data=data)
+
+
+def _trapped(sizes: list[tuple[int, int]], settings: Settings, progress: Progress) -> dict[tuple[int, int, str], int]:
+    """How many starts in each cone do not reach copies: by n = k, ρ and half-angle."""
+    from understudy.papers.cells import compute
+    from understudy.papers.landscape.sphere_case import cone_cell
+
     cones = [
         {"kind": "sphere-cones", "k": k, "degree": degree, "cone": cone, "seeds": settings["seeds"]}
         for k, degree in sizes
         for cone in settings["cones"]["odd" if degree % 2 else "even"]
     ]
     within = as_rows(compute(cone_cell, cones, progress, keep=settings["keep"], until=0.2))
-    trapped = {(row["k"], row["degree"], row["cone"]): row["trapped"] for row in within}
+    return {(row["k"], row["degree"], row["cone"]): row["trapped"] for row in within}
+
+
+def _cases(sizes: list[tuple[int, int]], settings: Settings, progress: Progress) -> tuple[Rows, Rows]:
+    """The cell and the row of each size; there are more runs where those without exploration leave too much unseen."""
+    from understudy.papers.cells import compute
+    from understudy.papers.landscape.sphere_case import case_cell
+
+    explored = settings["explored"]
     cells = [
         {"kind": "sphere-traps", "k": k, "degree": degree,
          "starts": settings["starts"]["odd" if degree % 2 else "even"] if k <= explored else [],
@@ -46,6 +78,11 @@ def measure(settings: Settings, progress: Progress) -> Measurement:
     for i in rare:
         cells[i]["seeds"] *= MORE
         rows[i] = as_rows(compute(case_cell, [cells[i]], progress, keep=settings["keep"]))[0]
+    return cells, rows
+
+
+def _checks(cells: Rows, rows: Rows, trapped: dict[tuple[int, int, str], int], explored: int) -> list[Check]:
+    """Whether all minima are known, starts in cones avoid them, and tight balance is met as often as before."""
     counts = [row["balanced"] for row in rows if row["k"] <= explored]
     tight = [
         sum(share for name, share in row["traps"].items() if name.startswith("1-tight-pair"))
@@ -66,24 +103,7 @@ def measure(settings: Settings, progress: Progress) -> Measurement:
     if unseen:
         name = "without exploration: estimated share of starts that end at a minimum which no run has met"
         checks.append(at_most(name, unseen, bound=MOST_UNSEEN))
-    measured = {
-        f"n = k = {row['k']}, ρ = {row['degree']}": {
-            "minima": row["minima"],
-            "runs": cell["seeds"],
-            "share of runs at copies": row["copies"],
-            "other ends": row["traps"],
-            "starts in cones around the own teachers that do not reach copies": {
-                cone: f"{count} of {settings['seeds']}"
-                for (*size, cone), count in trapped.items()
-                if size == [row["k"], row["degree"]]
-            },
-            "critical points": row["points"],
-            "Morse count of the exploration": row["morse"],
-        }
-        for cell, row in zip(cells, rows, strict=True)
-    }
-    data = {name: np.array([row[name] for row in rows]) for name in ("k", "degree", "copies")}
-    return Measurement(checks, measured, data=data)
+    return checks
 
 
 def draw(measurement: Measurement, figure: "Figure") -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_least, at_most, equal
+from understudy.papers.check import Check, at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 from understudy.papers.promises.comparison import comparison_cell
@@ -61,7 +61,48 @@ def _cells(settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
+class Tally(NamedTuple):
+    """Of the points of each kind of task: outcomes, verdicts of the reference, and outcomes of the regular ones.
+
+    Regular points are critical to rounding and not degenerate. `clear`: outcomes of all points without an eigenvalue in
+    the gap.
+    """
+
+    outcomes: dict[str, Counter]
+    truths: dict[str, Counter]
+    regular: dict[str, Counter]
+    clear: Counter
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
+    points = _points(settings, progress)
+    tally = Tally(
+        {kind: Counter(rows["outcome"].values.tolist()) for kind, rows in points.items()},
+        {kind: Counter(rows["truth"].values.tolist()) for kind, rows in points.items()},
+        {kind: _where(rows, rows["regular"].values) for kind, rows in points.items()},
+        sum((_where(rows, ~rows["unclear_spectrum"].values.astype(bool)) for rows in points.values()), Counter()),
+    )
+    gradients = np.concatenate([rows["gradient"].values for rows in points.values()])
+    checks = [
+        *_checks(tally, settings["points"]),
+        at_most("gradient norm of the points, by the plain losses", gradients, bound=1e-9),
+    ]
+    sources = sum((Counter(rows["source"].values.tolist()) for rows in points.values()), Counter())
+    measured = {**_measured(tally), "from": dict(sources)}
+    sizes = np.concatenate([rows["sizes"].values.ravel() for rows in points.values()])
+    data = {
+        "sizes": sizes[~np.isnan(sizes)],
+        "kinds": np.array(list(tally.outcomes)),
+        "right": np.array([c["right"] for c in tally.outcomes.values()]),
+        "minima": np.array([c["minimum"] for c in tally.truths.values()]),
+        "strict": np.array([c["strict saddle"] for c in tally.truths.values()]),
+        "other": np.array([c["non-strict saddle"] + c["saddle"] + c["unclear"] for c in tally.truths.values()]),
+    }
+    return Measurement(checks, measured, data=data, notes="; ".join(_wrong(points)[:20]))
+
+
+def _points(settings: Settings, progress: Progress) -> dict[str, xr.Dataset]:
+    """The points of each kind of task, with both verdicts."""
     import xarray as xr
 
     cells = _cells(settings)
@@ -69,17 +110,16 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     parts: dict[str, list[xr.Dataset]] = {}
     for cell, lot in zip(cells, found, strict=True):
         parts.setdefault(cell["task"], []).append(lot)
-    points = {kind: xr.concat(lots, "point") for kind, lots in parts.items()}
-    outcomes = {kind: Counter(rows["outcome"].values.tolist()) for kind, rows in points.items()}
-    truths = {kind: Counter(rows["truth"].values.tolist()) for kind, rows in points.items()}
-    sources = sum((Counter(rows["source"].values.tolist()) for rows in points.values()), Counter())
-    gradients = np.concatenate([rows["gradient"].values for rows in points.values()])
-    regular = {kind: _where(rows, rows["regular"].values) for kind, rows in points.items()}
-    clear = sum((_where(rows, ~rows["unclear_spectrum"].values.astype(bool)) for rows in points.values()), Counter())
+    return {kind: xr.concat(lots, "point") for kind, lots in parts.items()}
+
+
+def _checks(tally: Tally, points: int) -> list[Check]:
+    """Whether no verdict is wrong, there are enough points of each kind, and few are left undecided."""
+    outcomes, truths, regular, clear = tally
     shares = {what: [c[what] / c.total() for c in outcomes.values()] for what in ("undecided", "unclear")}
-    checks = [
+    return [
         equal("wrong verdicts", 0, sum(c["wrong"] for c in outcomes.values())),
-        at_least("points of each kind of task", [c.total() for c in outcomes.values()], bound=settings["points"]),
+        at_least("points of each kind of task", [c.total() for c in outcomes.values()], bound=points),
         at_least("minima of each kind of task", [c["minimum"] for c in truths.values()], bound=1),
         at_least(
             "strict saddles of each kind of task that has any",
@@ -98,10 +138,14 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=0.01,
         ),
         at_most("share that the reference cannot tell, of each kind of task", shares["unclear"], bound=0.1),
-        at_most("gradient norm of the points, by the plain losses", gradients, bound=1e-9),
     ]
+
+
+def _measured(tally: Tally) -> dict[str, Any]:
+    """What is set beside the paper's value."""
+    outcomes, truths, regular, clear = tally
     total, kinds = sum(outcomes.values(), Counter()), sum(truths.values(), Counter())
-    measured = {
+    return {
         "kinds of tasks": len(outcomes),
         "points": total.total(),
         "wrong verdicts": total["wrong"],
@@ -117,18 +161,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         },
         "undecided by kind": {kind: c["undecided"] for kind, c in outcomes.items() if c["undecided"]} or "none",
         "beyond the reference, by kind": {kind: c["unclear"] for kind, c in outcomes.items() if c["unclear"]} or "none",
-        "from": dict(sources),
     }
-    sizes = np.concatenate([rows["sizes"].values.ravel() for rows in points.values()])
-    data = {
-        "sizes": sizes[~np.isnan(sizes)],
-        "kinds": np.array(list(outcomes)),
-        "right": np.array([c["right"] for c in outcomes.values()]),
-        "minima": np.array([c["minimum"] for c in truths.values()]),
-        "strict": np.array([c["strict saddle"] for c in truths.values()]),
-        "other": np.array([c["non-strict saddle"] + c["saddle"] + c["unclear"] for c in truths.values()]),
-    }
-    return Measurement(checks, measured, data=data, notes="; ".join(_wrong(points)[:20]))
 
 
 def _where(rows: xr.Dataset, chosen: np.ndarray) -> Counter:
