@@ -105,7 +105,7 @@ def _trajectories(figure: Any, rows: xr.Dataset, line: Line) -> None:
         colour = COLOURS[i % len(COLOURS)]
         middle.semilogx(t, norms[:, i], color=colour, label=r"$\|w_i\|$" if i == 0 else None)
         middle.semilogx(t, np.abs(outgoing[:, i, 0]), color=colour, ls=":", label="$|a_i|$" if i == 0 else None)
-    middle.set(xlabel="time", ylabel="norms (full), outgoing weights (dotted)")
+    middle.set(xlabel="time", ylabel="norm and outgoing weight")
     middle.legend(fontsize=9)
     u = rows["student_teacher_along"].values[line.first][inside]
     for i in range(u.shape[1]):

@@ -91,9 +91,9 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
             )
         ],
         erratum_note=(
-            "Escape from tight balance to the global minimum holds for ρ = 4 only, after a time 1/(64 s²) from mean "
-            "angle s. For "
-            "ρ ≥ 6 tight balance is a local minimum and a positive share of starts ends in it, in the toy model too."
+            "With two students and two teachers the flow escapes from tight balance to the global minimum at ρ = 4, "
+            "after a time 1/(64 s²) from mean angle s. For ρ ≥ 6 tight balance is a local minimum, and a positive share "
+            "of starts ends in it."
         ),
     )
 
