@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_least
+from understudy.papers.check import Check, at_least
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -159,6 +159,66 @@ def student_cell(cell: Mapping[str, Any]) -> xr.Dataset:
     )
 
 
+def _net_of_untrained(means: Any, before: Any) -> tuple[Any, Any]:
+    """What width adds at every layer beyond an untrained student's correlation: mean over seeds and its error."""
+    import numpy as np
+
+    net = (means - before)[-1] - (means - before)[0]  # seeds, layers
+    error = net.std(axis=0, ddof=1) / np.sqrt(len(net)) if len(net) > 1 else np.full(net.shape[1], np.inf)
+    return net.mean(axis=0), error
+
+
+def _checks(overs: list[float], means: Any, before: Any, loss: Any, accuracy: float) -> list[Check]:
+    """What wider students gain, at every layer and on test images."""
+    import numpy as np
+
+    net, error = _net_of_untrained(means, before)
+    return [
+        at_least("accuracy of the pruned teacher (chance 0.1)", accuracy, bound=0.25),
+        at_least(
+            f"ρ_mean at {overs[-1]:g}x less at {overs[0]:g}x, mean over seeds, every layer",
+            means[-1].mean(axis=0) - means[0].mean(axis=0),
+            bound=1e-9,
+        ),
+        at_least(
+            "ρ_mean net of untrained students, widest less 1x, less two standard errors, every layer",
+            net - 2 * error,
+            bound=0.0,
+        ),
+        at_least(
+            "ρ_mean from one width to the next, mean over layers",
+            np.diff(means.mean(axis=1), axis=0).mean(axis=1),
+            bound=1e-9,
+        ),
+        at_least(
+            "ρ_mean gained by training at the widest, mean over layers",
+            (means - before).mean(axis=1)[-1].mean(),
+            bound=1e-9,
+        ),
+        at_least(
+            "test loss at 1x over that of the widest, mean over seeds", loss[0].mean() / loss[-1].mean(), bound=1.0
+        ),
+    ]
+
+
+def _summary(overs: list[float], means: Any, before: Any, loss: Any) -> dict[str, Any]:
+    """Correlations and test losses by width, and what training and width add to the correlations."""
+    gained = (means - before).mean(axis=1)
+    net, error = _net_of_untrained(means, before)
+    return {
+        **{
+            f"{o:g}x": "ρ_mean "
+            + ", ".join(f"{v:.3f} ± {s:.3f}" for v, s in zip(means[i].mean(axis=0), means[i].std(axis=0), strict=True))
+            + f" (at the start {', '.join(f'{v:.3f}' for v in before[i].mean(axis=0))}); test loss {loss[i].mean():.3f}"
+            for i, o in enumerate(overs)
+        },
+        "ρ_mean gained by training": {f"{o:g}x": [float(f"{v:.3f}") for v in gained[i]] for i, o in enumerate(overs)},
+        "net of untrained students, widest less 1x, by layer": [
+            f"{v:.3f} ± {e:.3f}" for v, e in zip(net, error, strict=True)
+        ],
+    }
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
@@ -173,48 +233,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     loss = np.array([float(row["loss"]) for row in rows]).reshape(shape[:2])
     told = {name: float(rows[0][name]) for name in ("teacher's accuracy", "pruned and trained on")}
     kept = [int(n) for n in rows[0]["kept"].values]
-    rise = means[-1].mean(axis=0) - means[0].mean(axis=0)
-    gained = (means - before).mean(axis=1)
-    net = (means - before)[-1] - (means - before)[0]  # seeds, layers: what width adds beyond an untrained student's
-    error = net.std(axis=0, ddof=1) / np.sqrt(len(net)) if len(net) > 1 else np.full(net.shape[1], np.inf)
-    steps = np.diff(means.mean(axis=1), axis=0)
-    checks = [
-        at_least("accuracy of the pruned teacher (chance 0.1)", told["pruned and trained on"], bound=0.25),
-        at_least(
-            f"ρ_mean at {settings['overs'][-1]:g}x less at {settings['overs'][0]:g}x, mean over seeds, every layer",
-            rise,
-            bound=1e-9,
-        ),
-        at_least(
-            "ρ_mean net of untrained students, widest less 1x, less two standard errors, every layer",
-            net.mean(axis=0) - 2 * error,
-            bound=0.0,
-        ),
-        at_least("ρ_mean from one width to the next, mean over layers", steps.mean(axis=1), bound=1e-9),
-        at_least("ρ_mean gained by training at the widest, mean over layers", gained[-1].mean(), bound=1e-9),
-        at_least(
-            "test loss at 1x over that of the widest, mean over seeds", loss[0].mean() / loss[-1].mean(), bound=1.0
-        ),
-    ]
-    measured = {
-        **{
-            f"{o:g}x": "ρ_mean "
-            + ", ".join(f"{v:.3f} ± {s:.3f}" for v, s in zip(means[i].mean(axis=0), means[i].std(axis=0), strict=True))
-            + f" (at the start {', '.join(f'{v:.3f}' for v in before[i].mean(axis=0))}); test loss {loss[i].mean():.3f}"
-            for i, o in enumerate(settings["overs"])
-        },
-        "ρ_mean gained by training": {
-            f"{o:g}x": [float(f"{v:.3f}") for v in gained[i]] for i, o in enumerate(settings["overs"])
-        },
-        "net of untrained students, widest less 1x, by layer": [
-            f"{v:.3f} ± {e:.3f}" for v, e in zip(net.mean(axis=0), error, strict=True)
-        ],
-        **{k: float(f"{v:.3g}") for k, v in told.items()},
-    }
     return Measurement(
-        checks,
-        measured,
-        {"rho": means, "start": before, "loss": loss, "overs": np.array(settings["overs"])},
+        _checks(overs, means, before, loss, told["pruned and trained on"]),
+        _summary(overs, means, before, loss) | {k: float(f"{v:.3g}") for k, v in told.items()},
+        {"rho": means, "start": before, "loss": loss, "overs": np.array(overs)},
         notes=(
             f"Teacher {'-'.join(str(n) for n in settings['channels'])} (3 × 3 kernels, no padding) on "
             f"{settings['samples']} training images of CIFAR-10, averaged to {settings['size']} × {settings['size']}, "

@@ -113,7 +113,10 @@ def _measure_deep(settings: Settings, progress: Progress) -> Measurement:
     )
 
 
-def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
+def _stages(settings: Settings, progress: Progress) -> tuple[Any, Any, Any, Any]:
+    """ε (seeds, stages), sin θ and gaps of biases (seeds, stages, teachers) along the training, and the largest |α| of
+    every teacher at its end (seeds, teachers).
+    """
     import jax.numpy as jnp
     import numpy as np
 
@@ -137,19 +140,20 @@ def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
         sines.append([s for _, s, _ in line])
         gaps.append([g for _, _, g in line])
         strengths.append(_observed(student, problem.teacher, x[:500])[1])
-    epsilon, sine, gap = np.array(bounds), np.array(sines), np.array(gaps)  # (seeds, stages), (seeds, stages, teachers)
+    return np.array(bounds), np.array(sines), np.array(gaps), np.array(strengths)
+
+
+def _measure_noisy(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    epsilon, sine, gap, strengths = _stages(settings, progress)
     usable = epsilon > settings["rounding"]
     slopes = []
     for values in (sine, gap):
         y = np.log(np.median(values, axis=2)[usable])
         slopes.append(float(np.polyfit(np.log(epsilon[usable]), y, 1)[0]))
-    constant = float(
-        np.max(
-            sine[usable]
-            * np.array(strengths)[:, None, :].repeat(epsilon.shape[1], axis=1)[usable]
-            / epsilon[usable][:, None]
-        )
-    )
+    strong = strengths[:, None, :].repeat(epsilon.shape[1], axis=1)[usable]
+    constant = float(np.max(sine[usable] * strong / epsilon[usable][:, None]))
     falls = epsilon[:, 0] / epsilon[:, -1]
     checks = [
         at_least("ε falls from the first stage to the last, every seed, by a factor", falls, bound=100.0),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from understudy.papers.check import at_least, at_most, close
+from understudy.papers.check import Check, at_least, at_most, close
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -104,44 +104,84 @@ def _turning_time(gap: float, *, factor: bool) -> float:
     return float(found.t_events[0][0])
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+class _Residues(NamedTuple):
+    """Students with a common residue, and with a little more for one of them."""
+
+    times: Any
+    equal: Any  # norms
+    cosines: Any  # with w* at the end
+    apart: Any  # largest 1 - cosine at the end, by size of the start
+    change: Any  # of ln ratios of norms in the second half
+    broken: Any  # norms with a little more for one
+    speeds: Any  # of the growth of its ratio in the second half
+
+
+def _common_residues() -> _Residues:
+    """Integrate students with a common residue from starts of all sizes, and with 2 % more for one."""
+    import numpy as np
+
+    times, equal, cosines = _common_residue(0.0)
+    apart = np.array([np.max(1 - _common_residue(0.0, size)[2][-1]) for size in SIZES])
+    _, broken, _ = _common_residue(0.02)
+    ratio = np.log(broken[:, 0] / broken[:, 1])
+    later = times >= times[-1] / 2
+    change = np.ptp(np.log(equal[later] / equal[later][:, :1]), axis=0)
+    speeds = np.diff(ratio[later]) / np.diff(times[later])  # d ln(ratio)/dt: constant for exponential growth
+    return _Residues(times, equal, cosines[-1], apart, change, broken, speeds)
+
+
+def _checks_of_residues(found: _Residues) -> list[Check]:
+    """How far students with a common residue align, and that a winner takes all."""
+    return [
+        close(
+            "common residue: 1 - cosine with w* at the end, starts ten times smaller",
+            0.01,
+            found.apart[1:] / found.apart[:-1],
+            0.1,
+            relative=True,
+        ),
+        at_most("common residue: late change of ln ratios", found.change, bound=1e-6),
+        at_least("a little more for one: its ratio grows, rate at the end", found.speeds.min(), bound=1e-3),
+    ]
+
+
+class _Times(NamedTuple):
+    """How long a student needs from angle π - gap: by Eq. 10, by its dynamics, and in gradient flow."""
+
+    gaps: Any
+    formula: Any
+    simulated: Any
+    flow: Any
+
+
+def _turning_times(gaps: Any) -> _Times:
+    """The times of students turned away, by all three ways."""
     import numpy as np
 
     from understudy.papers.alignment.attraction_field import alignment_time
 
-    progress(0.0, "ratio law")
-    law = _ratio_law(settings)
-    progress(0.3, "common residue")
-    times, equal_norms, equal_cosines = _common_residue(0.0)
-    apart = np.array([np.max(1 - _common_residue(0.0, size)[2][-1]) for size in SIZES])
-    _, broken_norms, _ = _common_residue(0.02)
-    ratio = np.log(broken_norms[:, 0] / broken_norms[:, 1])
-    later = times >= times[-1] / 2
-    progress(0.5, "turned away")
-    gaps = np.array(settings["gaps"])
-    formula = np.array([alignment_time(np.pi - e, ENOUGH) for e in gaps])
-    simulated = np.array([_turning_time(e, factor=True) for e in gaps])
-    flow = np.array([_turning_time(e, factor=False) for e in gaps])
-    slope = float(np.polyfit(np.log(gaps[-3:]), np.log(formula[-3:]), 1)[0])
-    flow_slope = float(np.polyfit(np.log(gaps[-3:]), np.log(flow[-3:]), 1)[0])
-    # d ln(ratio)/dt in the second half, relative to its own mean: constant for exponential growth
-    speeds = np.diff(ratio[later]) / np.diff(times[later])
-    checks = [
-        at_most("Thm 7: ln of the ratio of norms against the integrated law", law, bound=1e-8),
-        close(
-            "common residue: 1 - cosine with w* at the end, starts ten times smaller",
-            0.01,
-            apart[1:] / apart[:-1],
-            0.1,
-            relative=True,
-        ),
-        at_most(
-            "common residue: late change of ln ratios",
-            np.ptp(np.log(equal_norms[later] / equal_norms[later][:, :1]), axis=0),
-            bound=1e-6,
-        ),
-        at_least("a little more for one: its ratio grows, rate at the end", speeds.min(), bound=1e-3),
-        close("Eq. 10: time from π - ε, integral against the dynamics", formula, simulated, 1e-4, relative=True),
+    return _Times(
+        gaps,
+        np.array([alignment_time(np.pi - e, ENOUGH) for e in gaps]),
+        np.array([_turning_time(e, factor=True) for e in gaps]),
+        np.array([_turning_time(e, factor=False) for e in gaps]),
+    )
+
+
+def _exponent(gaps: Any, times: Any) -> float:
+    """The exponent of the gap in the time, from the last three."""
+    import numpy as np
+
+    return float(np.polyfit(np.log(gaps[-3:]), np.log(times[-3:]), 1)[0])
+
+
+def _checks_of_times(found: _Times, slope: float) -> list[Check]:
+    """Eq. 10 against its dynamics and its limit, and the time in gradient flow."""
+    import numpy as np
+
+    gaps, formula, flow = found.gaps, found.formula, found.flow
+    return [
+        close("Eq. 10: time from π - ε, integral against the dynamics", formula, found.simulated, 1e-4, relative=True),
         close("Eq. 10: exponent of ε in the time", -1.0, slope, 0.02),
         close("Eq. 10: ε times the time, against 2π", 2 * np.pi, float(formula[-1] * gaps[-1]), 0.02, relative=True),
         close(
@@ -152,32 +192,41 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             relative=True,
         ),
     ]
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    progress(0.0, "ratio law")
+    law = _ratio_law(settings)
+    progress(0.3, "common residue")
+    residues = _common_residues()
+    progress(0.5, "turned away")
+    times = _turning_times(np.array(settings["gaps"]))
+    slope, flow_slope = (_exponent(times.gaps, found) for found in (times.formula, times.flow))
+    checks = [
+        at_most("Thm 7: ln of the ratio of norms against the integrated law", law, bound=1e-8),
+        *_checks_of_residues(residues),
+        *_checks_of_times(times, slope),
+    ]
     printed = [
         close("gradient flow of one student: exponent of ε in the time", -1.0, flow_slope, 0.1),
-        at_least("common residue: cosines with w* at the end", equal_cosines[-1], bound=1 - 1e-6),
+        at_least("common residue: cosines with w* at the end", residues.cosines, bound=1 - 1e-6),
     ]
     measured = {
         "exponent by Eq. 10": slope,
         "exponent in gradient flow": flow_slope,
-        "times by Eq. 10": [float(t) for t in formula],
-        "times in gradient flow": [float(t) for t in flow],
-        "growth rate of the winner": float(speeds.mean()),
+        "times by Eq. 10": [float(t) for t in times.formula],
+        "times in gradient flow": [float(t) for t in times.flow],
+        "growth rate of the winner": float(residues.speeds.mean()),
         "common residue: largest 1 - cosine at the end, by size of the start": dict(
-            zip(map(str, SIZES), apart.tolist(), strict=True)
+            zip(map(str, SIZES), residues.apart.tolist(), strict=True)
         ),
     }
     return Measurement(
         checks,
         measured,
-        {
-            "gaps": gaps,
-            "formula": formula,
-            "simulated": simulated,
-            "flow": flow,
-            "times": times,
-            "broken": broken_norms,
-            "equal": equal_norms,
-        },
+        times._asdict() | {"times": residues.times, "broken": residues.broken, "equal": residues.equal},
         printed=printed,
         erratum_note=(
             "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k. That factor comes from Thm 6 as printed; "

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from understudy.papers.check import at_least
+from understudy.papers.check import Check, at_least
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _lowest_layer(experiment: Any, rows: Any, sampled: int) -> tuple[Any, Any, list[float]]:
+    """Of the students of the lowest layer at the end of each seed: best correlations, √E[β_kk] over that many samples,
+    and the rank correlation of the two.
+    """
     import jax.numpy as jnp
     import numpy as np
     from scipy.stats import spearmanr
@@ -19,32 +22,26 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     from understudy.alignment import importance, view
     from understudy.alignment.correlations import align
     from understudy.experiments.aligning import draw, students_of
-    from understudy.papers.alignment.students import experiment_of, train
 
-    experiment = experiment_of(settings)
-    seeds = list(range(settings["seeds"]))
-    rows = train(settings, tell=lambda s: progress(0.9 * s, "training"))
-    depth = len(experiment.teacher)
-    means = np.stack(
-        [rows[f"best_of_teacher_{l}"].values.mean(axis=2) for l in range(1, depth + 1)], axis=2
-    )  # seeds, epochs, layers
-    gained = (means - means[:, :1]) / (1 - means[:, :1])
-    areas = gained[:, 1:].mean(axis=1)
     ranks, best, weights = [], [], []
-    for seed, student in zip(seeds, students_of(rows), strict=True):
+    for seed, student in enumerate(students_of(rows)):
         problem = draw(experiment, seed)
         x = jnp.asarray(problem.evaluation)
         found = align(student, problem.teacher, x)[0].best_of_student
-        strength = np.asarray(importance(view(student, x[: settings["sampled"]])[0]))
+        strength = np.asarray(importance(view(student, x[:sampled])[0]))
         best.append(found)
         weights.append(strength)
         ranks.append(float(spearmanr(found, strength).statistic))
-    others = areas[:, 1:].max(axis=1)
-    checks = [
+    return np.stack(best), np.stack(weights), ranks
+
+
+def _checks(means: Any, areas: Any, ranks: list[float], reached: float) -> list[Check]:
+    """That the lowest layer comes first, in `means` (seeds, records, layers) and `areas` (seeds, layers)."""
+    return [
         at_least(
             "lowest layer less the best of the others: share of its way to correlation 1, mean over the training, "
             "every seed",
-            areas[:, 0] - others,
+            areas[:, 0] - areas[:, 1:].max(axis=1),
             bound=1e-9,
         ),
         at_least(
@@ -52,7 +49,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             means[:, -1, 0] - means[:, -1, 1:].max(axis=1),
             bound=1e-9,
         ),
-        at_least("mean best correlation of the lowest layer at the end", means[:, -1, 0], bound=settings["reached"]),
+        at_least("mean best correlation of the lowest layer at the end", means[:, -1, 0], bound=reached),
         at_least(
             "layers above the lowest: mean best correlation at the end less that of the untrained student",
             (means[:, -1, 1:] - means[:, 0, 1:]).min(),
@@ -60,21 +57,36 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         ),
         at_least("rank correlation of √E[β_kk] and best correlation, lowest layer", ranks, bound=0.3),
     ]
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    from understudy.papers.alignment.students import experiment_of, train
+
+    experiment = experiment_of(settings)
+    rows = train(settings, tell=lambda s: progress(0.9 * s, "training"))
+    depth = len(experiment.teacher)
+    means = np.stack(
+        [rows[f"best_of_teacher_{l}"].values.mean(axis=2) for l in range(1, depth + 1)], axis=2
+    )  # seeds, epochs, layers
+    gained = (means - means[:, :1]) / (1 - means[:, :1])
+    best, weights, ranks = _lowest_layer(experiment, rows, settings["sampled"])
     measured = {f"layer {l + 1}": " → ".join(f"{v:.3f}" for v in means[:, :, l].mean(axis=0)) for l in range(depth)} | {
         "share of the way to 1 at the first record, by layer": [round(float(v), 3) for v in gained[:, 1].mean(axis=0)],
         "rank correlation": ranks,
         "loss": [float(f"{v:.3g}") for v in rows["loss"].values.mean(axis=0)],
     }
     return Measurement(
-        checks,
+        _checks(means, gained[:, 1:].mean(axis=1), ranks, settings["reached"]),
         measured,
-        {"means": means, "epochs": rows["epoch"].values, "best": np.stack(best), "weights": np.stack(weights)},
+        {"means": means, "epochs": rows["epoch"].values, "best": best, "weights": weights},
         notes=(
             f"Teacher {'-'.join(str(m) for m in experiment.teacher)}, student {experiment.over:g}x, {experiment.dim} "
             f"inputs, {experiment.outputs} outputs, {experiment.samples} samples, batches of {experiment.batch}, "
-            f"{experiment.steps} an epoch, {experiment.epochs:g} epochs, {len(seeds)} seeds, {experiment.optimizer} at "
-            f"{experiment.rate:g}, Glorot's start. Mean best correlation by layer after epochs "
-            f"{', '.join(f'{e:g}' for e in experiment.record)}."
+            f"{experiment.steps} an epoch, {experiment.epochs:g} epochs, {settings['seeds']} seeds, "
+            f"{experiment.optimizer} at {experiment.rate:g}, Glorot's start. Mean best correlation by layer after "
+            f"epochs {', '.join(f'{e:g}' for e in experiment.record)}."
         ),
     )
 

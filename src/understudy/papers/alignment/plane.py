@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from understudy.papers.check import at_least, at_most
+from understudy.papers.check import Check, at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -83,9 +83,9 @@ def _seed(student: Any, teacher: Any, x: Any) -> dict[str, Any]:
     }
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _trained(settings: Settings, progress: Progress) -> tuple[list[float], list[dict[str, Any]], list[tuple[Any, Any]]]:
+    """Of every seed the training loss at the end, what `_seed` finds, and student and teacher."""
     import jax.numpy as jnp
-    import numpy as np
 
     from understudy.experiments.aligning import draw, run, students_of, train_on
     from understudy.papers.alignment.students import experiment_of
@@ -93,46 +93,60 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     experiment = experiment_of(settings)
     seeds = list(range(settings["seeds"]))
     rows = run(experiment, seeds, progress=lambda s: progress(0.5 * s, "SGD"))
-    losses, cases, students = [], [], []
+    losses, cases, networks = [], [], []
     for seed, student in zip(seeds, students_of(rows), strict=True):
         progress(0.5 + 0.5 * seed / len(seeds), f"seed {seed}: all samples at once")
         problem = draw(experiment, seed)
         student, loss = train_on(student, problem, below=settings["below"], iterations=settings["iterations"], rounds=3)
         losses.append(loss)
         cases.append(_seed(student, problem.teacher, jnp.asarray(problem.inputs)))
-        students.append((student, problem.teacher))
+        networks.append((student, problem.teacher))
+    return losses, cases, networks
+
+
+def _checks(reached: list[dict[str, Any]], alone: list[float], shared: list[Any], settings: Settings) -> list[Check]:
+    """What holds of the seeds that reached a loss of rounding, of their lone unaligned students and of the groups."""
+    import numpy as np
+
+    return [
+        at_least(
+            f"share of seeds with a training loss below {settings['enough']:g}",
+            len(reached) / settings["seeds"],
+            bound=0.8,
+        ),
+        at_least(
+            "cosine of every teacher with its best student, up to sign",
+            [c["up to sign"] for c in reached],
+            bound=0.9999,
+        ),
+        at_most(
+            "students on a teacher's boundary have its jump of slopes, relative distance",
+            [value for c in reached for value in c["missing"]],
+            bound=1e-5,
+        ),
+        at_least("unaligned students that share their boundary with no other", len(alone), bound=settings["least"]),
+        at_most("their jump of slopes over the largest of their seed", alone or [np.inf], bound=1e-5),
+        at_least("groups of unaligned students on one boundary", len(shared), bound=settings["least"]),
+        at_most("jump of slopes summed over such a group", [total for total, _ in shared] or [np.inf], bound=1e-5),
+        at_least(
+            "in such a group the largest single jump, median",
+            float(np.median([largest for _, largest in shared])) if shared else 0.0,
+            bound=1e-2,
+        ),
+    ]
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    losses, cases, networks = _trained(settings, progress)
     reached = [case for case, loss in zip(cases, losses, strict=True) if loss < settings["enough"]]
     alone = [found for case in reached for found in case["alone"]]
     shared = [found for case in reached for found in case["shared"]]
     shown = int(np.argmax([10 * bool(c["alone"] and c["shared"]) + len(c["alone"]) + len(c["shared"]) for c in cases]))
-    student, teacher = students[shown]
+    student, teacher = networks[shown]
     return Measurement(
-        checks=[
-            at_least(
-                f"share of seeds with a training loss below {settings['enough']:g}",
-                len(reached) / len(seeds),
-                bound=0.8,
-            ),
-            at_least(
-                "cosine of every teacher with its best student, up to sign",
-                [c["up to sign"] for c in reached],
-                bound=0.9999,
-            ),
-            at_most(
-                "students on a teacher's boundary have its jump of slopes, relative distance",
-                [value for c in reached for value in c["missing"]],
-                bound=1e-5,
-            ),
-            at_least("unaligned students that share their boundary with no other", len(alone), bound=settings["least"]),
-            at_most("their jump of slopes over the largest of their seed", alone or [np.inf], bound=1e-5),
-            at_least("groups of unaligned students on one boundary", len(shared), bound=settings["least"]),
-            at_most("jump of slopes summed over such a group", [total for total, _ in shared] or [np.inf], bound=1e-5),
-            at_least(
-                "in such a group the largest single jump, median",
-                float(np.median([largest for _, largest in shared])) if shared else 0.0,
-                bound=1e-2,
-            ),
-        ],
+        checks=_checks(reached, alone, shared, settings),
         measured={
             "seeds below, lone unaligned students, unaligned groups": [len(reached), len(alone), len(shared)],
             "largest training loss": float(max(losses)),

@@ -5,10 +5,10 @@ the loss shows of it.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, train_cells
-from understudy.papers.check import at_least, at_most, holds
+from understudy.papers.check import Check, at_least, at_most, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -39,85 +39,31 @@ def _paired_gain(wide: Any, narrow: Any) -> tuple[float, float, float]:
     return float(gap.mean()), float(low), float(high)
 
 
-def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
+class _Shares(NamedTuple):
+    """Shares of teachers recovered, by polarity and width."""
+
+    final: Any  # with the ends of a 95 % interval
+    begun: Any  # after 5 epochs
+    untrained: Any
+    strong: Any  # of the strongest quarter, at the end
+    weak: Any  # of the weakest quarter, at the end
+
+
+def _shares(flags: Any, early: int, quarter: int, polarities: list[float], overs: list[float]) -> _Shares:
+    """The shares of all cells, from flags (seeds, epochs, teachers) of what is recovered."""
     import numpy as np
 
     from understudy.alignment import recovery_interval
-    from understudy.alignment.correlations import RECOVERED
 
-    overs, polarities = settings["overs"], settings["polarities"]
-    cells = train_cells(settings, overs, polarities, progress)
-    flags = {key: rows["best_of_teacher_1"].values > RECOVERED for key, rows in cells.items()}
-    first = next(iter(cells.values()))
-    early = int(np.flatnonzero(first["epoch"].values == EARLY)[0])
-    final = np.array([[recovery_interval(flags[(p, o)][:, -1]) for o in overs] for p in polarities])
-    begun = np.array([[flags[(p, o)][:, early].mean() for o in overs] for p in polarities])
-    gains = [
-        _paired_gain(flags[(p, overs[-1])][:, -1].mean(axis=1), flags[(p, overs[0])][:, -1].mean(axis=1))
-        for p in polarities
-    ]
-    share = final[:, :, 0]
-    untrained = np.array([[flags[(p, o)][:, 0].mean() for o in overs] for p in polarities])
-    null = {o: float(cells[(polarities[0], o)]["best_of_teacher_1"].values[:, 0].mean()) for o in overs}
-    net = [
-        _paired_gain(*((flags[(p, o)][:, -1] * 1.0 - flags[(p, o)][:, 0]).mean(axis=1) for o in (overs[-1], overs[0])))
-        for p in polarities
-    ]
-    quarter = max(settings["teacher"][0] // 4, 1)
-    strong = np.array([[flags[(p, o)][:, -1, :quarter].mean() for o in overs] for p in polarities])
-    weak = np.array([[flags[(p, o)][:, -1, -quarter:].mean() for o in overs] for p in polarities])
-    wider = np.diff(share, axis=1)
-    checks = [
-        at_least(
-            f"{overs[-1]:g}x less 1x at the end, paired by seed: lower end of the 95 % interval, every p",
-            [g[1] for g in gains],
-            bound=1e-9,
-        ),
-        at_least(
-            f"the same net of untrained students ({overs[-1]:g}x less 1x), lower end, every p",
-            [g[1] for g in net],
-            bound=1e-9,
-        ),
-        at_least(
-            "recovery does not fall with width, every p (up to two standard errors)",
-            (wider + _two_errors(flags, polarities, overs)).min(),
-            bound=0.0,
-        ),
-        at_least("recovery at the end less after 5 epochs", share - begun, bound=0.0),
-        at_least(
-            "strongest quarter of teachers less weakest quarter, over all cells",
-            float((strong - weak).mean()),
-            bound=0.0,
-        ),
-        at_least("recovery at the least polarity less at the largest, every width", share[0] - share[-1], bound=0.0),
-        at_most("1x at the end, largest polarity: stuck below", share[-1, 0], bound=0.9),
-    ]
-    measured = {
-        f"p = {p:g}": ", ".join(
-            f"{o:g}x {100 * begun[i, j]:.0f} → {100 * final[i, j, 0]:.1f} [{100 * final[i, j, 1]:.1f}, "
-            f"{100 * final[i, j, 2]:.1f}] %"
-            for j, o in enumerate(overs)
-        )
-        for i, p in enumerate(polarities)
-    } | {
-        "untrained students: largest share recovered": float(untrained.max()),
-        "untrained students: mean best correlation by width": {f"{o:g}x": round(v, 4) for o, v in null.items()},
-    }
-    return Measurement(
-        checks,
-        measured,
-        {
-            "final": final,
-            "early": begun,
-            "overs": np.array(overs),
-            "polarities": np.array(polarities),
-            "strong": strong,
-            "weak": weak,
-        },
-        notes=(
-            f"{scale_of(settings)}. Each entry: share recovered after 5 epochs → at the end, with a 95 % bootstrap "
-            f"interval over seeds."
-        ),
+    def mean_of(part: Any) -> Any:
+        return np.array([[flags[(p, o)][part].mean() for o in overs] for p in polarities])
+
+    return _Shares(
+        np.array([[recovery_interval(flags[(p, o)][:, -1]) for o in overs] for p in polarities]),
+        mean_of(np.s_[:, early]),
+        mean_of(np.s_[:, 0]),
+        mean_of(np.s_[:, -1, :quarter]),
+        mean_of(np.s_[:, -1, -quarter:]),
     )
 
 
@@ -130,6 +76,96 @@ def _two_errors(flags: Any, polarities: list[float], overs: list[float]) -> Any:
         shares = [flags[(p, o)][:, -1].mean(axis=1) for o in overs]
         rows.append([2 * np.std(b - a, ddof=1) / np.sqrt(len(a)) for a, b in itertools.pairwise(shares)])
     return np.array(rows)
+
+
+def _checks_of_gains(flags: Any, polarities: list[float], overs: list[float]) -> list[Check]:
+    """What the widest students recover more than the narrowest, paired by seed, also net of untrained students."""
+    ends = overs[-1], overs[0]
+    gains = [_paired_gain(*(flags[(p, o)][:, -1].mean(axis=1) for o in ends)) for p in polarities]
+    net = [
+        _paired_gain(*((flags[(p, o)][:, -1] * 1.0 - flags[(p, o)][:, 0]).mean(axis=1) for o in ends))
+        for p in polarities
+    ]
+    return [
+        at_least(
+            f"{overs[-1]:g}x less 1x at the end, paired by seed: lower end of the 95 % interval, every p",
+            [g[1] for g in gains],
+            bound=1e-9,
+        ),
+        at_least(
+            f"the same net of untrained students ({overs[-1]:g}x less 1x), lower end, every p",
+            [g[1] for g in net],
+            bound=1e-9,
+        ),
+    ]
+
+
+def _checks_of_shares(shares: _Shares, errors: Any) -> list[Check]:
+    """How recovery goes with width, up to these errors, with time, and with the strength of teachers."""
+    import numpy as np
+
+    final = shares.final[:, :, 0]
+    return [
+        at_least(
+            "recovery does not fall with width, every p (up to two standard errors)",
+            (np.diff(final, axis=1) + errors).min(),
+            bound=0.0,
+        ),
+        at_least("recovery at the end less after 5 epochs", final - shares.begun, bound=0.0),
+        at_least(
+            "strongest quarter of teachers less weakest quarter, over all cells",
+            float((shares.strong - shares.weak).mean()),
+            bound=0.0,
+        ),
+        at_least("recovery at the least polarity less at the largest, every width", final[0] - final[-1], bound=0.0),
+        at_most("1x at the end, largest polarity: stuck below", final[-1, 0], bound=0.9),
+    ]
+
+
+def _measure_recovery(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    from understudy.alignment.correlations import RECOVERED
+
+    overs, polarities = settings["overs"], settings["polarities"]
+    cells = train_cells(settings, overs, polarities, progress)
+    flags = {key: rows["best_of_teacher_1"].values > RECOVERED for key, rows in cells.items()}
+    first = next(iter(cells.values()))
+    early = int(np.flatnonzero(first["epoch"].values == EARLY)[0])
+    shares = _shares(flags, early, max(settings["teacher"][0] // 4, 1), polarities, overs)
+    null = {o: float(cells[(polarities[0], o)]["best_of_teacher_1"].values[:, 0].mean()) for o in overs}
+    checks = [
+        *_checks_of_gains(flags, polarities, overs),
+        *_checks_of_shares(shares, _two_errors(flags, polarities, overs)),
+    ]
+    begun, final = shares.begun, shares.final
+    measured = {
+        f"p = {p:g}": ", ".join(
+            f"{o:g}x {100 * begun[i, j]:.0f} → {100 * final[i, j, 0]:.1f} [{100 * final[i, j, 1]:.1f}, "
+            f"{100 * final[i, j, 2]:.1f}] %"
+            for j, o in enumerate(overs)
+        )
+        for i, p in enumerate(polarities)
+    } | {
+        "untrained students: largest share recovered": float(shares.untrained.max()),
+        "untrained students: mean best correlation by width": {f"{o:g}x": round(v, 4) for o, v in null.items()},
+    }
+    return Measurement(
+        checks,
+        measured,
+        {
+            "final": final,
+            "early": begun,
+            "overs": np.array(overs),
+            "polarities": np.array(polarities),
+            "strong": shares.strong,
+            "weak": shares.weak,
+        },
+        notes=(
+            f"{scale_of(settings)}. Each entry: share recovered after 5 epochs → at the end, with a 95 % bootstrap "
+            f"interval over seeds."
+        ),
+    )
 
 
 def _draw_recovery(measurement: Measurement, figure: Any) -> None:

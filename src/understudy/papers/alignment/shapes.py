@@ -4,11 +4,11 @@ students move on to weak ones.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from understudy.papers.alignment.recovery import scale_of
 from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, train, train_cells
-from understudy.papers.check import at_least, at_most
+from understudy.papers.check import Check, at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -19,40 +19,47 @@ CHASED = 0.6
 """A student that correlates more than this with a teacher follows it."""
 
 
-def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
-    import numpy as np
-    from scipy.stats import spearmanr
+class _Cell(NamedTuple):
+    """The students of one polarity and width at the end."""
 
+    best: Any  # correlation with a teacher
+    norms: Any  # of their fan-out
+    unaligned: Any  # the norms of unaligned students
+    aligned: Any  # the norms of aligned ones
+    recovered: float  # share of the teachers
+    untrained: float  # share that untrained students recover
+
+
+def _cell(rows: Any) -> _Cell:
+    """What the rows of one cell say."""
     from understudy.alignment.correlations import RECOVERED
 
-    overs, polarities = settings["overs"], settings["polarities"]
-    cells = train_cells(settings, overs, polarities, progress)
-    ranks, ratios, shares, told = [], [], {}, {}
-    cell_ratios: dict[float, list[float]] = {p: [] for p in polarities}
-    untrained = {}
-    for (p, o), rows in cells.items():
-        best, norms = rows["best_of_student_1"].values[:, -1], rows["fan_out_1"].values[:, -1]
-        low, high = norms[best < UNALIGNED], norms[best > ALIGNED]
-        recovered = (rows["best_of_teacher_1"].values > RECOVERED).mean(axis=(0, 2))
-        shares[(p, o)], untrained[(p, o)] = float(recovered[-1]), float(recovered[0])
-        if o > 1:
-            ranks.append(spearmanr(best.ravel(), norms.ravel()).statistic)
-            ratios += (low / np.median(high)).tolist()
-            if low.size:
-                cell_ratios[p].append(float(np.median(low) / np.median(high)))
-        told[f"p = {p:g}, {o:g}x"] = (
-            f"{high.size} aligned, median fan-out {np.median(high) if high.size else np.nan:.2g}; {low.size} unaligned"
-            + (f", median {np.median(low):.2g}" if low.size else "")
-            + f"; {100 * shares[(p, o)]:.0f} % of teachers recovered"
-        )
-    net = {key: share - untrained[key] for key, share in shares.items()}
-    harder = [shares[(polarities[0], o)] - shares[(polarities[-1], o)] for o in overs]
-    checks = [
+    best, norms = rows["best_of_student_1"].values[:, -1], rows["fan_out_1"].values[:, -1]
+    recovered = (rows["best_of_teacher_1"].values > RECOVERED).mean(axis=(0, 2))
+    low, high = norms[best < UNALIGNED], norms[best > ALIGNED]
+    return _Cell(best, norms, low, high, float(recovered[-1]), float(recovered[0]))
+
+
+def _told(cell: _Cell) -> str:
+    """One cell in words."""
+    import numpy as np
+
+    low, high = cell.unaligned, cell.aligned
+    return (
+        f"{high.size} aligned, median fan-out {np.median(high) if high.size else np.nan:.2g}; {low.size} unaligned"
+        + (f", median {np.median(low):.2g}" if low.size else "")
+        + f"; {100 * cell.recovered:.0f} % of teachers recovered"
+    )
+
+
+def _checks_of_norms(ranks: list[float], ratio: float, medians: dict[float, list[float]]) -> list[Check]:
+    """That unaligned students have small fan-out: over all, and by polarity between the medians of every cell."""
+    return [
         at_least("rank correlation of best correlation and fan-out norm, over-parameterised cells", ranks, bound=0.3),
         at_most(
             f"fan-out of unaligned students (best correlation < {UNALIGNED}) over the median of aligned ones (> "
             f"{ALIGNED}) of their cell: median over all",
-            float(np.median(ratios)) if ratios else np.nan,
+            ratio,
             bound=0.5,
         ),
         *(
@@ -61,36 +68,63 @@ def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
                 found,
                 bound=0.5,
             )
-            for p, found in cell_ratios.items()
+            for p, found in medians.items()
             if found
         ),
-        at_least("teachers recovered at the least p less at the largest, every width", harder, bound=0.0),
+    ]
+
+
+def _checks_of_recovery(
+    cells: dict[tuple[float, float], _Cell], overs: list[float], least: float, largest: float
+) -> list[Check]:
+    """That teachers are harder to recover at the largest polarity, in particular for the narrowest students."""
+    wide, narrow = cells[(largest, overs[-1])], cells[(largest, overs[0])]
+    return [
         at_least(
-            "at the largest p: widest less 1x",
-            shares[(polarities[-1], overs[-1])] - shares[(polarities[-1], overs[0])],
+            "teachers recovered at the least p less at the largest, every width",
+            [cells[(least, o)].recovered - cells[(largest, o)].recovered for o in overs],
             bound=0.0,
         ),
+        at_least("at the largest p: widest less 1x", wide.recovered - narrow.recovered, bound=0.0),
         at_least(
             "the same net of untrained students",
-            net[(polarities[-1], overs[-1])] - net[(polarities[-1], overs[0])],
+            (wide.recovered - wide.untrained) - (narrow.recovered - narrow.untrained),
             bound=0.0,
         ),
     ]
-    data = {
-        f"{name} {p:g} {o:g}": rows[variable].values[:, -1]
-        for (p, o), rows in cells.items()
-        for name, variable in (("best", "best_of_student_1"), ("norms", "fan_out_1"))
-    }
+
+
+def _measure_shape(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+    from scipy.stats import spearmanr
+
+    overs, polarities = settings["overs"], settings["polarities"]
+    cells = {key: _cell(rows) for key, rows in train_cells(settings, overs, polarities, progress).items()}
+    wider = {key: cell for key, cell in cells.items() if key[1] > 1}
+    ranks = [spearmanr(cell.best.ravel(), cell.norms.ravel()).statistic for cell in wider.values()]
+    ratios = [ratio for cell in wider.values() for ratio in (cell.unaligned / np.median(cell.aligned)).tolist()]
+    medians: dict[float, list[float]] = {p: [] for p in polarities}
+    for (p, _), cell in wider.items():
+        if cell.unaligned.size:
+            medians[p].append(float(np.median(cell.unaligned) / np.median(cell.aligned)))
     return Measurement(
-        checks,
+        [
+            *_checks_of_norms(ranks, float(np.median(ratios)) if ratios else np.nan, medians),
+            *_checks_of_recovery(cells, overs, polarities[0], polarities[-1]),
+        ],
         {
-            **told,
+            **{f"p = {p:g}, {o:g}x": _told(cell) for (p, o), cell in cells.items()},
             "unaligned over aligned fan-out, median over all": float(np.median(ratios)) if ratios else "none unaligned",
-            "largest ratio of a cell's medians": max((r for found in cell_ratios.values() for r in found), default=0.0),
-            "untrained students: largest share of teachers recovered": max(untrained.values()),
+            "largest ratio of a cell's medians": max((r for found in medians.values() for r in found), default=0.0),
+            "untrained students: largest share of teachers recovered": max(cell.untrained for cell in cells.values()),
             "least rank correlation": float(min(ranks)),
         },
-        {**data, "overs": np.array(overs), "polarities": np.array(polarities)},
+        {
+            **{f"best {p:g} {o:g}": cell.best for (p, o), cell in cells.items()},
+            **{f"norms {p:g} {o:g}": cell.norms for (p, o), cell in cells.items()},
+            "overs": np.array(overs),
+            "polarities": np.array(polarities),
+        },
         notes=f"{scale_of(settings)}.",
     )
 
@@ -125,9 +159,8 @@ def _first_time(best: Any, epochs: Any) -> Any:
     return np.where(passed.any(axis=1), epochs[np.argmax(passed, axis=1)], np.inf)
 
 
-def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
-    import numpy as np
-    from scipy.stats import spearmanr
+def _trained(settings: Settings, progress: Progress) -> tuple[Any, Any]:
+    """Rows of a few seeds that are watched closely, with the correlations of all pairs, and of all seeds."""
 
     def part(low: float, high: float) -> Any:
         return lambda share: progress(low + (high - low) * share, "training")
@@ -136,22 +169,37 @@ def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
     watched = train(
         few, tell=part(0.0, 0.4), correlations=True, **{k: v for k, v in settings["watched"].items() if k != "seeds"}
     )
-    rows = train(settings, tell=part(0.4, 1.0), over=settings["over"], polarity=settings["polarity"])
-    rho = np.asarray(watched["correlations"].values)  # seeds, epochs, teachers, students
+    return watched, train(settings, tell=part(0.4, 1.0), over=settings["over"], polarity=settings["polarity"])
+
+
+def _shifting(rho: Any) -> tuple[Any, Any]:
+    """Of every seed and student, from correlations (seeds, epochs, teachers, students): whether it followed the
+    strongest teacher and ended aligned with another, and how far its correlation with the strongest fell.
+    """
     chased_first = rho[:, :, 0].max(axis=1) > CHASED
     ends = rho[:, -1]
     elsewhere = (ends.argmax(axis=1) != 0) & (ends.max(axis=1) > ALIGNED)
-    shifted = chased_first & elsewhere
-    drop = rho[:, :, 0].max(axis=1) - ends[:, 0]
+    return chased_first & elsewhere, rho[:, :, 0].max(axis=1) - ends[:, 0]
+
+
+def _closest_early(rho: Any) -> float:
+    """The largest share of students whose best teacher is the strongest, over the first half of the records."""
+    closest = (rho.argmax(axis=2) == 0).mean(axis=(0, 2))
+    return float(closest[1 : max(len(closest) // 2, 2)].max())
+
+
+def _measure_focus(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+    from scipy.stats import spearmanr
+
+    watched, rows = _trained(settings, progress)
+    rho = np.asarray(watched["correlations"].values)  # seeds, epochs, teachers, students
+    shifted, drop = _shifting(rho)
     epochs = rows["epoch"].values
-    times = _first_time(rows["best_of_teacher_1"].values, epochs)
-    medians = np.median(times, axis=0)
+    medians = np.median(_first_time(rows["best_of_teacher_1"].values, epochs), axis=0)
     finite = np.where(np.isfinite(medians), medians, 2 * epochs[-1])
     order = spearmanr(np.arange(len(finite)), finite).statistic
-    closest = (rho.argmax(axis=2) == 0).mean(
-        axis=(0, 2)
-    )  # share of students whose best teacher is the strongest, by epoch
-    early = float(closest[1 : max(len(closest) // 2, 2)].max())
+    early = _closest_early(rho)
     checks = [
         at_least(
             "rank correlation of a teacher's number (weaker and weaker) and the median time of its recovery",

@@ -4,11 +4,11 @@ pruned.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from understudy.papers.alignment.recovery import scale_of
 from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, experiment_of, train
-from understudy.papers.check import at_least, at_most
+from understudy.papers.check import Check, at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -74,74 +74,115 @@ def _counterexample() -> dict[str, float]:
     }
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+class _Student(NamedTuple):
+    """What is measured of a trained student."""
+
+    loss: float
+    cosines: Any  # of every teacher with its best student
+    observers: Any  # of every teacher
+    best: Any  # correlation of every student with a teacher
+    norms: Any  # of every student's fan-out
+    alone: int  # unaligned groups with a boundary in the data
+    ratio: float  # their largest sum of fan-out over that of all groups
+    pruned: Any
+    plain: Any  # pruned without moving constants to the bias
+    merged: Any  # pruned, and co-linear nodes merged too
+
+
+def _look_at(student: Any, problem: Any, loss: float) -> _Student:
+    """Compare a trained student with its teacher on held-out data."""
     import jax.numpy as jnp
     import numpy as np
 
-    from understudy.alignment import group_sums, observations, prune_unaligned
+    from understudy.alignment import observations, prune_unaligned
     from understudy.alignment.correlations import align
+
+    teacher, x = problem.teacher, jnp.asarray(problem.evaluation)
+    best = align(student, teacher, x)[0].best_of_student
+    on = [np.asarray(n.layers(x, "relu")[0]) for n in (student, teacher)]
+    alone, ratio = _unaligned_sums(student, best, (on[0] > 0).mean(axis=0))
+    return _Student(
+        loss=loss,
+        cosines=(_rows(teacher) @ _rows(student).T).max(axis=1),
+        observers=(observations(*on) > 0).sum(axis=0),
+        best=best,
+        norms=np.linalg.norm(student.weights[1], axis=0),
+        alone=alone,
+        ratio=ratio,
+        pruned=prune_unaligned(student, teacher, x, largest_change=np.inf),
+        plain=prune_unaligned(student, teacher, x, fold=False, largest_change=np.inf),
+        merged=prune_unaligned(student, teacher, x, tolerance=COLINEAR, largest_change=np.inf),
+    )
+
+
+def _unaligned_sums(student: Any, best: Any, inside: Any) -> tuple[int, float]:
+    """How many co-linear groups are unaligned with a boundary in the data, and their largest sum over that of all.
+
+    `inside`: the share of inputs that switch each node on.
+    """
+    import numpy as np
+
+    from understudy.alignment import group_sums
+
+    sums = group_sums(student, tolerance=COLINEAR)
+    lone = [
+        value
+        for group, value in sums
+        if best[list(group)].max() < 0.95 and np.all((inside[list(group)] > 0) & (inside[list(group)] < 1))
+    ]
+    return len(lone), max(lone, default=0.0) / max(value for _, value in sums)
+
+
+def _trained(settings: Settings, progress: Progress) -> list[_Student]:
+    """Students of all seeds after SGD and then L-BFGS on all samples."""
     from understudy.experiments.aligning import draw, students_of, train_on
 
     told = {"over": settings["over"], "polarity": settings["polarity"]}
     experiment = experiment_of(settings, **told)
-    rows = train(settings, tell=lambda s: progress(0.5 * s, "SGD"), **told)
-    students = students_of(rows)
-    alone: list[int] = []
-    losses, cosines, seen, changes, plain, nodes, merged, ratios, after, scatter = (
-        [],
-        [],
-        [],
-        [],
-        [],
-        [],
-        [],
-        [],
-        [],
-        [],
-    )
+    students = students_of(train(settings, tell=lambda s: progress(0.5 * s, "SGD"), **told))
+    found = []
     for seed, student in enumerate(students):
         progress(0.5 + 0.5 * seed / len(students), f"seed {seed}: all samples at once")
         problem = draw(experiment, seed)
         student, loss = train_on(student, problem, below=settings["below"], iterations=settings["iterations"])
-        losses.append(loss)
-        x = jnp.asarray(problem.evaluation)
-        alignment = align(student, problem.teacher, x)[0]
-        cosines.append((_rows(problem.teacher) @ _rows(student).T).max(axis=1))
-        on = [np.asarray(n.layers(x, "relu")[0]) for n in (student, problem.teacher)]
-        seen.append((observations(*on) > 0).sum(axis=0))
-        pruned = prune_unaligned(student, problem.teacher, x, largest_change=np.inf)
-        changes.append(pruned.report.relative_change)
-        plain.append(
-            prune_unaligned(student, problem.teacher, x, fold=False, largest_change=np.inf).report.relative_change
-        )
-        both = prune_unaligned(student, problem.teacher, x, tolerance=COLINEAR, largest_change=np.inf)
-        nodes.append((len(alignment.best_of_student), pruned.report.after))
-        merged.append((both.report.after, both.report.relative_change))
-        after.append((pruned.loss_before, pruned.loss_after))
-        sums = group_sums(student, tolerance=COLINEAR)
-        inside = (on[0] > 0).mean(axis=0)
-        best = alignment.best_of_student
-        lone = [
-            value
-            for group, value in sums
-            if best[list(group)].max() < 0.95 and np.all((inside[list(group)] > 0) & (inside[list(group)] < 1))
-        ]
-        alone.append(len(lone))
-        ratios.append(max(lone, default=0.0) / max(value for _, value in sums))
-        scatter.append((best, np.linalg.norm(student.weights[1], axis=0)))
-    twist = _counterexample()
-    checks = [
-        at_most("training loss, every seed", losses, bound=1e-8),
-        at_least("seeds", len(losses), bound=5),
-        at_least("students that observe a teacher, least over teachers and seeds", np.array(seen).min(), bound=1),
-        at_least("cosine of every teacher with its best student, weights and bias", np.array(cosines), bound=0.999),
+        found.append(_look_at(student, problem, loss))
+    return found
+
+
+def _checks_of_students(found: list[_Student]) -> list[Check]:
+    """That trained students are aligned, and what pruning the others changes."""
+    import numpy as np
+
+    return [
+        at_most("training loss, every seed", [s.loss for s in found], bound=1e-8),
+        at_least("seeds", len(found), bound=5),
+        at_least(
+            "students that observe a teacher, least over teachers and seeds",
+            np.array([s.observers for s in found]).min(),
+            bound=1,
+        ),
+        at_least(
+            "cosine of every teacher with its best student, weights and bias",
+            np.array([s.cosines for s in found]),
+            bound=0.999,
+        ),
         at_most(
             "unaligned students with a boundary in the data: sum of fan-out per co-linear group, relative to the "
             "largest",
-            ratios,
+            [s.ratio for s in found],
             bound=1e-3,
         ),
-        at_most("unaligned students pruned: relative change of the function on held-out data", changes, bound=1e-3),
+        at_most(
+            "unaligned students pruned: relative change of the function on held-out data",
+            [s.pruned.report.relative_change for s in found],
+            bound=1e-3,
+        ),
+    ]
+
+
+def _checks_of_opposite(twist: dict[str, float]) -> list[Check]:
+    """That the opposite student computes what the teacher does, aligned with it up to sign."""
+    return [
         at_most(
             "opposite student: error and gradients of every sample", [twist["error"], twist["gradient"]], bound=1e-12
         ),
@@ -162,7 +203,11 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=1e-12,
         ),
     ]
-    printed = [
+
+
+def _checks_as_printed(twist: dict[str, float]) -> list[Check]:
+    """Theorems 2 and 3 with γ > 0, of the opposite student."""
+    return [
         at_least(
             "Thm 2: an observed teacher has a student w = γw*, γ > 0: best cosine in the opposite student",
             twist["best cosine"],
@@ -174,27 +219,43 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             bound=1e-3,
         ),
     ]
-    measured = {
-        "nodes before and after pruning, by seed": [f"{a} → {b}" for a, b in nodes],
-        "unaligned groups with a boundary in the data, by seed": alone,
-        "relative change by pruning": [float(f"{c:.3g}") for c in changes],
-        "without the constant moved to the bias": [float(f"{c:.3g}") for c in plain],
-        "nodes after merging co-linear ones too, and relative change": [f"{n}: {c:.1e}" for n, c in merged],
-        "training losses": [float(f"{v:.2g}") for v in losses],
-        "held-out losses before and after pruning": [f"{a:.1e} → {b:.1e}" for a, b in after],
-        "least cosine of a teacher with its best student": float(np.array(cosines).min()),
+
+
+def _summary(found: list[_Student], twist: dict[str, float]) -> dict[str, Any]:
+    """What was measured, by seed, and the opposite student."""
+    import numpy as np
+
+    pruned, plain, merged = ([getattr(s, name) for s in found] for name in ("pruned", "plain", "merged"))
+    return {
+        "nodes before and after pruning, by seed": [f"{len(s.best)} → {s.pruned.report.after}" for s in found],
+        "unaligned groups with a boundary in the data, by seed": [s.alone for s in found],
+        "relative change by pruning": [float(f"{p.report.relative_change:.3g}") for p in pruned],
+        "without the constant moved to the bias": [float(f"{p.report.relative_change:.3g}") for p in plain],
+        "nodes after merging co-linear ones too, and relative change": [
+            f"{p.report.after}: {p.report.relative_change:.1e}" for p in merged
+        ],
+        "training losses": [float(f"{s.loss:.2g}") for s in found],
+        "held-out losses before and after pruning": [f"{p.loss_before:.1e} → {p.loss_after:.1e}" for p in pruned],
+        "least cosine of a teacher with its best student": float(np.array([s.cosines for s in found]).min()),
         "opposite student": {k: float(f"{v:.3g}") for k, v in twist.items()},
     }
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    found = _trained(settings, progress)
+    twist = _counterexample()
     return Measurement(
-        checks,
-        measured,
-        {"best": np.stack([b for b, _ in scatter]), "norms": np.stack([n for _, n in scatter])},
+        [*_checks_of_students(found), *_checks_of_opposite(twist)],
+        _summary(found, twist),
+        {"best": np.stack([s.best for s in found]), "norms": np.stack([s.norms for s in found])},
         notes=(
             f"{scale_of(settings)}, {settings['over']:g}x, p = {settings['polarity']:g}; after SGD, L-BFGS on all "
             f"training samples until the loss is below {settings['below']:g}. Students "
             f"with a best correlation of at most 0.95 are pruned; those closer than {COLINEAR} in direction are merged."
         ),
-        printed=printed,
+        printed=_checks_as_printed(twist),
         erratum_note=(
             "Alignment holds up to sign. Lemma 2 and 3 call nodes independent unless w_j = γw_j' with γ > 0, but "
             "opposite nodes share their boundary and σ(u) - σ(-u) - u = 0. So a critical point need "
