@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, equal
+from understudy.papers.check import Check, at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -121,54 +121,69 @@ def _on_data(settings: Settings, progress: Progress) -> list[dict[str, Any]]:
     return found
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _of_one_neuron(settings: Settings) -> list[str]:
+    """Kinds of the only representation: one neuron has no room for the second one, so all are minima."""
     from understudy.points import certify
 
-    two = _on_two_points(settings, progress)
-    data = _on_data(settings, progress)
-    down = [case for case in data if case["response"] > 1 + CLEAR]
-    flat = [case for case in data if case["response"] < 1 + NONE]
-    level = [kind for case in flat for kind in (case["corner"], *case["splits"])]
-    # One neuron has no room for the second one: its only representation is a minimum, whatever the target.
-    lone = [
+    return [
         certify(task, points[0]).kind
         for penalty in settings["penalties"]
         for factor in settings["factors"]
         for task, points in [_two_points(penalty, factor * penalty, 1)]
     ]
+
+
+def _checks_on_two_points(two: dict[str, list[Any]]) -> list[Check]:
+    """What is known of two inputs: the slope of L^k and where the fibre has only minima."""
+    return [
+        at_most("covariances are the same at all points of a fibre", two["moved"], bound=1e-14),
+        at_most(
+            "two inputs: least slope of L^k against λ(1 - y²/λ²)",
+            np.abs(np.subtract(two["slope"], two["predicted"])),
+            bound=1e-4,
+        ),
+        equal("two inputs: kinds inside the fibre", ["minimum"], sorted(set(two["inside"]))),
+        equal(
+            "two inputs: L^k has a way down exactly where a corner of the fibre is not a minimum",
+            two["down"],
+            [kinds != ["minimum"] for kinds in two["corners"]],
+        ),
+    ]
+
+
+def _checks_on_data(down: list[dict[str, Any]], flat: list[dict[str, Any]]) -> list[Check]:
+    """On random data: saddles where L^k has a way down, and none where it has not."""
+    level = [kind for case in flat for kind in (case["corner"], *case["splits"])]
     saddles = {"strict saddle", "non-strict saddle"}
+    return [
+        at_least("data: networks with a way down for L^k, and without", min(len(down), len(flat)), bound=3),
+        equal(
+            "data: with a way down, representations with a zero neuron that are saddles",
+            len(down),
+            sum(case["corner"] in saddles for case in down),
+        ),
+        equal("data: without one, points of the fibre that are certified saddles", 0, sum(k in saddles for k in level)),
+        at_least(
+            "data: without one, share of the fibre's points certified as minima (the others are undecided)",
+            level.count("minimum") / max(len(level), 1),
+            bound=0.5,
+        ),
+    ]
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    two = _on_two_points(settings, progress)
+    data = _on_data(settings, progress)
+    down = [case for case in data if case["response"] > 1 + CLEAR]
+    flat = [case for case in data if case["response"] < 1 + NONE]
     return Measurement(
         checks=[
-            at_most("covariances are the same at all points of a fibre", two["moved"], bound=1e-14),
-            at_most(
-                "two inputs: least slope of L^k against λ(1 - y²/λ²)",
-                np.abs(np.subtract(two["slope"], two["predicted"])),
-                bound=1e-4,
-            ),
-            equal("two inputs: kinds inside the fibre", ["minimum"], sorted(set(two["inside"]))),
-            equal(
-                "two inputs: L^k has a way down exactly where a corner of the fibre is not a minimum",
-                two["down"],
-                [kinds != ["minimum"] for kinds in two["corners"]],
-            ),
-            at_least("data: networks with a way down for L^k, and without", min(len(down), len(flat)), bound=3),
-            equal(
-                "data: with a way down, representations with a zero neuron that are saddles",
-                len(down),
-                sum(case["corner"] in saddles for case in down),
-            ),
-            equal(
-                "data: without one, points of the fibre that are certified saddles", 0, sum(k in saddles for k in level)
-            ),
-            at_least(
-                "data: without one, share of the fibre's points certified as minima (the others are undecided)",
-                level.count("minimum") / max(len(level), 1),
-                bound=0.5,
-            ),
+            *_checks_on_two_points(two),
+            *_checks_on_data(down, flat),
             equal(
                 "one neuron: kinds of the only representation, with and without a way down",
                 ["minimum"],
-                sorted(set(lone)),
+                sorted(set(_of_one_neuron(settings))),
             ),
         ],
         measured={

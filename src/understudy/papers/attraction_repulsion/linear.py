@@ -4,7 +4,7 @@ Schatten quasi-norm.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from understudy.papers.check import at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
@@ -59,7 +59,8 @@ def _least_loss(values: Any, depth: int) -> float:
     return total
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _built(x: Any, a: Any, depth: int, seed: int) -> list[Any]:
+    """Relative deviations of balanced weights of `a`: hidden covariances from the formula, the norm from the cost."""
     import numpy as np
 
     from understudy.papers.attraction_repulsion.linear_network import (
@@ -68,48 +69,88 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         schatten_cost,
     )
 
+    weights = balanced_weights(a, depth, [len(x) + 2] * (depth - 1), seed=seed)
+    deviations, hidden = [], x
+    for layer, w in enumerate(weights, start=1):
+        hidden = w @ hidden
+        formula = interpolate_covariance(x, a @ x, layer, depth)
+        deviations.append(np.max(np.abs(hidden.T @ hidden - formula)) / np.max(np.abs(formula)))
+    return [*deviations, abs(sum(np.sum(w**2) for w in weights) / schatten_cost(a, depth) - 1)]
+
+
+def _random_factors(rng: Any, n: int, depth: int) -> tuple[Any, Any]:
+    """The squared norm of random factors, and the Schatten cost of their product."""
+    import numpy as np
+
+    from understudy.papers.attraction_repulsion.linear_network import schatten_cost
+
+    random = [rng.normal(size=(n, n)) for _ in range(depth)]
+    product = np.linalg.multi_dot(random[::-1]) if depth > 1 else random[0]
+    return sum(np.sum(w**2) for w in random), schatten_cost(product, depth)
+
+
+class _Network(NamedTuple):
+    """What is measured of a trained network."""
+
+    covariances: list[Any]  # relative deviations from the formula
+    cost: Any  # relative deviation from the Schatten cost
+    gradient: float
+    spectrum: Any  # eigenvalues of X⁻ᵀ Z_ℓᵀ Z_ℓ X⁻¹ by layer
+
+
+def _of_training(x: Any, y: Any, depth: int, seed: int, settings: Settings) -> _Network:
+    """Train on these inputs and targets, and compare with the formula and the cost."""
+    import numpy as np
+
+    from understudy.papers.attraction_repulsion.linear_network import interpolate_covariance, schatten_cost
+
+    weights, _, gradient = _trained(x, y, depth, len(x) + 2, settings["starts"], settings["steps"], seed)
+    layers = [x]
+    for w in weights:
+        layers.append(w @ layers[-1])
+    inverse = np.linalg.inv(x)
+    deviations, rows = [], []
+    for layer, z in enumerate(layers):
+        formula = interpolate_covariance(x, layers[-1], layer, depth)
+        deviations.append(np.max(np.abs(z.T @ z - formula)) / np.max(np.abs(formula)))
+        rows.append(np.linalg.eigvalsh(inverse.T @ z.T @ z @ inverse)[::-1])
+    represented = layers[-1] @ inverse
+    cost = abs(sum(np.sum(w**2) for w in weights) / schatten_cost(represented, depth) - 1)
+    return _Network(deviations, cost, gradient, np.array(rows))
+
+
+def _excess(y: Any, depth: int, seed: int, settings: Settings) -> float:
+    """The trained loss for X = I over the least one, less 1."""
+    import numpy as np
+
+    n = len(y)
+    _, loss, _ = _trained(np.eye(n), y, depth, n + 2, settings["starts"], settings["steps"], seed)
+    return loss / _least_loss(np.linalg.svd(y, compute_uv=False), depth) - 1
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
     n = settings["inputs"]
     rng = np.random.default_rng(0)
-    constructed, covariance, cost, gradients, excess, cheaper = [], [], [], [], [], []
-    spectra, costs, norms = {}, [], []
+    constructed, factors, networks, excess, spectra = [], [], [], [], {}
     for depth in progress.over(settings["depths"], "depth"):
         for seed in range(settings["seeds"]):
             x, a = rng.normal(size=(n, n)), rng.normal(size=(n, n))
-            weights = balanced_weights(a, depth, [n + 2] * (depth - 1), seed=seed)
-            hidden = x
-            for layer, w in enumerate(weights, start=1):
-                hidden = w @ hidden
-                formula = interpolate_covariance(x, a @ x, layer, depth)
-                constructed.append(np.max(np.abs(hidden.T @ hidden - formula)) / np.max(np.abs(formula)))
-            constructed.append(abs(sum(np.sum(w**2) for w in weights) / schatten_cost(a, depth) - 1))
-            for _ in range(settings["factorisations"]):
-                random = [rng.normal(size=(n, n)) for _ in range(depth)]
-                product = np.linalg.multi_dot(random[::-1]) if depth > 1 else random[0]
-                norms.append(sum(np.sum(w**2) for w in random))
-                costs.append(schatten_cost(product, depth))
-                cheaper.append(norms[-1] / costs[-1])
+            constructed += _built(x, a, depth, seed)
+            factors += [_random_factors(rng, n, depth) for _ in range(settings["factorisations"])]
             y = 3 * rng.normal(size=(n, n))
-            weights, _, gradient = _trained(x, y, depth, n + 2, settings["starts"], settings["steps"], seed)
-            layers = [x]
-            for w in weights:
-                layers.append(w @ layers[-1])
-            inverse = np.linalg.inv(x)
-            rows = []
-            for layer, z in enumerate(layers):
-                formula = interpolate_covariance(x, layers[-1], layer, depth)
-                covariance.append(np.max(np.abs(z.T @ z - formula)) / np.max(np.abs(formula)))
-                rows.append(np.linalg.eigvalsh(inverse.T @ z.T @ z @ inverse)[::-1])
+            networks.append(_of_training(x, y, depth, seed, settings))
             if seed == 0:
-                spectra[f"spectrum_{depth}"] = np.array(rows)
-            represented = layers[-1] @ inverse
-            cost.append(abs(sum(np.sum(w**2) for w in weights) / schatten_cost(represented, depth) - 1))
-            gradients.append(gradient)
-            _, loss, _ = _trained(np.eye(n), y, depth, n + 2, settings["starts"], settings["steps"], seed)
-            excess.append(loss / _least_loss(np.linalg.svd(y, compute_uv=False), depth) - 1)
+                spectra[f"spectrum_{depth}"] = networks[-1].spectrum
+            excess.append(_excess(y, depth, seed, settings))
+    norms, costs = np.array(factors).T
+    covariance = [deviation for network in networks for deviation in network.covariances]
+    cost = [network.cost for network in networks]
     checks = [
         at_most("balanced weights against the formula and the Schatten cost, relative", constructed, bound=1e-10),
-        at_least("norm of a random factorisation over the Schatten cost", cheaper, bound=1 - 1e-12),
-        at_most("gradient norm at the trained networks", gradients, bound=1e-5),
+        at_least("norm of a random factorisation over the Schatten cost", norms / costs, bound=1 - 1e-12),
+        at_most("gradient norm at the trained networks", [network.gradient for network in networks], bound=1e-5),
         at_most("trained hidden covariances against the formula, relative", covariance, bound=1e-5),
         at_most("trained squared norm against the Schatten cost, relative", cost, bound=1e-8),
         at_most("trained loss over the least one, X = I, relative", excess, bound=1e-8),
@@ -120,7 +161,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "largest deviation of the cost": float(max(cost)),
         "largest excess of the loss": float(max(excess)),
     }
-    data = spectra | {"depths": np.array(settings["depths"]), "norms": np.array(norms), "costs": np.array(costs)}
+    data = spectra | {"depths": np.array(settings["depths"]), "norms": norms, "costs": costs}
     return Measurement(checks, measured, data)
 
 

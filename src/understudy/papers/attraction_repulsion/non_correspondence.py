@@ -1,6 +1,6 @@
 """Claim `non-correspondence`: weights at a local minimum whose covariances are not at one."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from understudy.papers.check import at_most, close, equal
 from understudy.papers.claim import Claim, Progress, Settings
@@ -8,6 +8,9 @@ from understudy.papers.measurement import Measurement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+EPSILON = 1e-3
+"""The change ε of the paper's weights."""
 
 
 def _task(penalty: float, targets: tuple[float, float], mean: bool = False) -> Any:
@@ -25,61 +28,113 @@ def _weights(squared: float, angle: float) -> tuple[Any, Any]:
     return a[:, None], a[None, :]
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+class _Arc(NamedTuple):
+    """Points on the arc of weights of one task."""
+
+    kinds: list[str]
+    norms: list[float]  # of the gradient
+    moved: float  # the largest difference of their covariances and outputs
+    pair: Any  # the covariances
+    output: Any
+
+
+def _arc(task: Any, penalty: float, angles: list[float]) -> _Arc:
+    """Certify points at these angles, and compare their covariances."""
     import numpy as np
 
     from understudy.points import certify
-    from understudy.regularised.covariance import covariance_loss, covariances
+    from understudy.regularised.covariance import covariances
+
+    points = [_weights(1 - penalty, angle) for angle in angles]
+    certificates = [certify(task, point) for point in points]
+    found = [covariances(task, point) for point in points]
+    same = [np.concatenate([pair[0].ravel(), pair[1].ravel(), output.ravel()]) for (pair,), output in found]
+    (pair,), output = found[-1]
+    return _Arc(
+        [certificate.kind for certificate in certificates],
+        [certificate.gradient_norm for certificate in certificates],
+        float(np.ptp(np.stack(same), axis=0).max()),
+        pair,
+        output,
+    )
+
+
+class _Descent(NamedTuple):
+    """Ways down from the arc, and how far it lies above the global minimum."""
+
+    slope: Any  # of L^k over covariances
+    fall: float  # of L at the end of the arc, per ε²
+    excess: Any  # over the global minimum, relative
+    curve: list[Any]  # changes of L^k along the way
+
+
+def _descent(task: Any, arc: _Arc, penalty: float, sign: float) -> _Descent:
+    """Go down with a second neuron that is on for the second input only and whose output has this sign."""
+    import numpy as np
+
+    from understudy.regularised.covariance import covariance_loss
     from understudy.regularised.frank_wolfe import minimise_globally
 
-    kinds, norms, moved, slopes, falls, printed_norms, printed_rise, excess = [], [], [], [], [], [], [], []
-    epsilon = 1e-3
-    curves = []
+    base = covariance_loss(task, [arc.pair], arc.output)
+    z = np.array([-1.0, 1.0])  # the second neuron, per ε
+    active = np.maximum(z, 0)
+
+    def path(t: float) -> float:
+        moved = (arc.pair[0] + t * np.outer(z, z), arc.pair[1] + t * np.outer(active, active))
+        return covariance_loss(task, [moved], arc.output + sign * t * active[None, :])
+
+    slope = (path(EPSILON**2) - base) / EPSILON**2
+    fall = (_loss_at_the_end(task, penalty, sign) - base) / EPSILON**2
+    least = minimise_globally(task, tolerance=1e-6)
+    return _Descent(slope, fall, (base - least.value) / base, [path(t) - base for t in np.linspace(0, 0.05, 21)])
+
+
+def _loss_at_the_end(task: Any, penalty: float, sign: float) -> float:
+    """The loss at W^ε: the end of the arc with second weights -ε and ± ε."""
+    import numpy as np
+
+    edge = np.sqrt(1 - penalty)
+    return float(task.loss((np.array([[edge], [-EPSILON]]), np.array([[edge, sign * EPSILON]]))))
+
+
+def _norm_with_mean(penalty: float, squared: float) -> float:
+    """The gradient norm on the arc of that radius if the loss has the factor 1/N."""
+    import numpy as np
+
+    mean = _task(penalty, (1.0, -1.0), mean=True)
+    return float(np.linalg.norm(mean.gradient(_weights(squared, 0.7))))
+
+
+def _printed_rise(penalty: float) -> float:
+    """The change of the loss per ε² with Y = (1, 1) and W_2^ε = (√(1-λ), -ε), as printed."""
+    task = _task(penalty, (1.0, 1.0))
+    return (_loss_at_the_end(task, penalty, -1.0) - float(task.loss(_weights(1 - penalty, 0.0)))) / EPSILON**2
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    arcs, descents, with_mean, printed_norms, printed_rise = [], [], [], [], []
     for penalty in progress.over(settings["penalties"], "λ ="):
         # Consistent version: sum of squares; targets (1, 1) with W_2^ε = (√(1-λ), ε), or (1, -1) with (√(1-λ), -ε).
         for targets, sign in (((1.0, 1.0), 1.0), ((1.0, -1.0), -1.0)):
             task = _task(penalty, targets)
-            same = []
-            for angle in settings["angles"]:
-                point = _weights(1 - penalty, angle)
-                certificate = certify(task, point)
-                kinds.append(certificate.kind)
-                norms.append(certificate.gradient_norm)
-                (pair,), output = covariances(task, point)
-                same.append(np.concatenate([pair[0].ravel(), pair[1].ravel(), output.ravel()]))
-            moved.append(float(np.ptp(np.stack(same), axis=0).max()))
-            base = covariance_loss(task, [pair], output)
-
-            def path(t: float, task: Any = task, pair: Any = pair, output: Any = output, sign: float = sign) -> float:
-                z = np.array([-1.0, 1.0])  # the second neuron, per ε: on for the second input only
-                active = np.maximum(z, 0)
-                moved_pair = (pair[0] + t * np.outer(z, z), pair[1] + t * np.outer(active, active))
-                return covariance_loss(task, [moved_pair], output + sign * t * active[None, :])
-
-            slopes.append((path(epsilon**2) - base) / epsilon**2)
-            edge = np.sqrt(1 - penalty)
-            along = float(task.loss((np.array([[edge], [-epsilon]]), np.array([[edge, sign * epsilon]]))))
-            falls.append((along - base) / epsilon**2)
-            least = minimise_globally(task, tolerance=1e-6)
-            excess.append((base - least.value) / base)
-            curves.append([path(t) - base for t in np.linspace(0, 0.05, 21)])
-        # As printed: the mean over N = 2 with the same arc, and W_2^ε = (√(1-λ), -ε) with targets (1, 1).
-        mean = _task(penalty, (1.0, -1.0), mean=True)
-        printed_norms.append(float(np.linalg.norm(mean.gradient(_weights(1 - penalty, 0.7)))))
-        task = _task(penalty, (1.0, 1.0))
-        edge = np.sqrt(1 - penalty)
-        printed = float(task.loss((np.array([[edge], [-epsilon]]), np.array([[edge, -epsilon]]))))
-        printed_rise.append((printed - float(task.loss(_weights(1 - penalty, 0.0)))) / epsilon**2)
-        # The mean over N belongs to the arc a_1² + a_2² = 1 - Nλ.
-        if 2 * penalty < 1:
-            norms.append(float(np.linalg.norm(mean.gradient(_weights(1 - 2 * penalty, 0.7)))))
+            arcs.append(_arc(task, penalty, settings["angles"]))
+            descents.append(_descent(task, arcs[-1], penalty, sign))
+        printed_norms.append(_norm_with_mean(penalty, 1 - penalty))
+        printed_rise.append(_printed_rise(penalty))
+        if 2 * penalty < 1:  # the mean over N belongs to the arc a_1² + a_2² = 1 - Nλ
+            with_mean.append(_norm_with_mean(penalty, 1 - 2 * penalty))
+    kinds = [kind for arc in arcs for kind in arc.kinds]
+    norms = [norm for arc in arcs for norm in arc.norms] + with_mean
     predicted = [2 * p - 2 for p in settings["penalties"] for _ in range(2)]
+    excess = [descent.excess for descent in descents]
     checks = [
         equal("weights inside the arc: certified kinds", ["minimum"], sorted(set(kinds))),
         at_most("gradient norm there (and with the mean at a_1² + a_2² = 1 - Nλ)", norms, bound=1e-14),
-        at_most("covariances and outputs are the same along the arc", moved, bound=1e-14),
-        close("slope of L^k along K + t zzᵀ, z = (-1, 1): 2λ - 2", predicted, slopes, 2e-6),
-        close("fall of L along W^ε at the end of the arc, per ε²", predicted, falls, 2e-6),
+        at_most("covariances and outputs are the same along the arc", [arc.moved for arc in arcs], bound=1e-14),
+        close("slope of L^k along K + t zzᵀ, z = (-1, 1): 2λ - 2", predicted, [d.slope for d in descents], 2e-6),
+        close("fall of L along W^ε at the end of the arc, per ε²", predicted, [d.fall for d in descents], 2e-6),
         close(
             "loss above the certified global minimum, relative: (1-λ)²/(1+2λ-λ²)",
             [(1 - p) ** 2 / (1 + 2 * p - p**2) for p in settings["penalties"] for _ in range(2)],
@@ -99,12 +154,13 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         f"more. With Y = (1, 1) and -ε the loss rises by at least {min(printed_rise):.2f} ε²."
     )
     measured = {
-        "slope of L^k": slopes[0],
+        "slope of L^k": descents[0].slope,
         "predicted 2λ - 2": predicted[0],
         "certified": f"{kinds.count('minimum')} of {len(kinds)} points minimum",
         "relative excess over the global minimum": [float(e) for e in excess],
     }
-    data = {"t": np.linspace(0, 0.05, 21), "curves": np.array(curves), "penalties": np.array(settings["penalties"])}
+    curves = np.array([descent.curve for descent in descents])
+    data = {"t": np.linspace(0, 0.05, 21), "curves": curves, "penalties": np.array(settings["penalties"])}
     return Measurement(checks, measured, data=data, printed=printed_checks, erratum_note=note)
 
 

@@ -44,25 +44,30 @@ def _train(n: int, width: int, starts: int, seed: int, steps: int) -> tuple[Any,
     return task, *descend_to_least_norm(task, _starts(task, starts, seed), first_penalty=0.1, steps=steps)
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _reduce(net: Any, x: Any, trained: bool) -> tuple[Any, list[Any]]:
+    """The merged network, and its row of the table: N, width, after, largest change over the largest output, norm
+    after / before, trained.
+    """
+    import jax.numpy as jnp
+    import numpy as np
+
+    from understudy.surgery import merge_one_dimensional
+
+    found = merge_one_dimensional(net, x)
+    r = found.report
+    outputs = float(np.max(np.abs(net(jnp.asarray(x), "relu"))))
+    change, norm = r.largest_change / max(1.0, outputs), r.norm_after / r.norm_before
+    return found.network, [len(x), r.before, r.after, change, norm, trained]
+
+
+def _random_networks(settings: Settings) -> list[list[Any]]:
+    """Rows of random networks on random inputs."""
     import jax.numpy as jnp
     import numpy as np
 
     from understudy.networks import Deep
-    from understudy.surgery import merge_one_dimensional
 
-    rows = []  # N, width, after, largest change over the largest output, norm after / before, trained
-
-    def reduce(net: Any, x: Any, trained: bool) -> Any:
-        found = merge_one_dimensional(net, x)
-        r = found.report
-        outputs = float(np.max(np.abs(net(jnp.asarray(x), "relu"))))
-        rows.append(
-            [len(x), r.before, r.after, r.largest_change / max(1.0, outputs), r.norm_after / r.norm_before, trained]
-        )
-        return found
-
-    progress(0.0, "random networks")
+    rows = []
     sizes = settings["sizes"]
     for seed in range(settings["random"]):
         rng = np.random.default_rng(seed)
@@ -70,7 +75,16 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         width = 12 * n
         weights = (jnp.asarray(rng.normal(size=(width, 1))), jnp.asarray(rng.normal(size=(1, width))))
         net = Deep(weights, (jnp.asarray(rng.normal(size=width)), jnp.asarray(rng.normal(size=1))))
-        reduce(net, rng.normal(size=(n, 1)), False)
+        rows.append(_reduce(net, rng.normal(size=(n, 1)), False)[1])
+    return rows
+
+
+def _trained_networks(settings: Settings, progress: Progress) -> tuple[list[list[Any]], dict[str, Any]]:
+    """Rows of trained networks, and the outputs of the first one before and after merging."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    rows: list[list[Any]] = []
     shown: dict[str, Any] = {}
     sets = settings["trained"] // settings["starts"]
     for seed in progress.over(range(sets), "trained networks, data set"):
@@ -78,18 +92,28 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         task, points, _ = _train(settings["inputs"], settings["width"], settings["starts"], seed, settings["steps"])
         for point in points:
             net = task.network(point)
-            merged = reduce(net, x, True)
+            merged, row = _reduce(net, x, True)
+            rows.append(row)
             if not shown:
                 grid = np.linspace(x.min() - 0.5, x.max() + 0.5, 400)[:, None]
                 shown = {"x": x[:, 0], "y": y[:, 0], "grid": grid[:, 0]}
                 shown |= {
                     "before": np.asarray(net(jnp.asarray(grid), "relu"))[:, 0],
-                    "after": np.asarray(merged.network(jnp.asarray(grid), "relu"))[:, 0],
+                    "after": np.asarray(merged(jnp.asarray(grid), "relu"))[:, 0],
                 }
+    return rows, shown
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import numpy as np
+
+    progress(0.0, "random networks")
+    rows = _random_networks(settings)
+    trained_rows, shown = _trained_networks(settings, progress)
     progress(0.9, "widths")
     few = settings["few"]
     losses = [float(np.min(_train(few, w, settings["many"], 0, settings["steps"])[2])) for w in (4 * few, 8 * few)]
-    table = np.array(rows, float)
+    table = np.array(rows + trained_rows, float)
     trained = table[:, 5] == 1
     checks = [
         at_most("largest change of an output on the data, over the largest output", table[:, 3], bound=1e-12),

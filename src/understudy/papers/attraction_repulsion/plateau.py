@@ -3,7 +3,7 @@
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from understudy.papers.check import at_least, at_most, between
+from understudy.papers.check import Check, at_least, at_most, between
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -84,60 +84,77 @@ def _curve(problem: Any, cost: str, penalty: float, settings: Settings, tell: An
     return np.array(losses), np.array(tests)
 
 
+def _runs(settings: Settings) -> list[tuple[str, Any, str, Settings]]:
+    """Name, problem, cost and settings of every curve: the teacher's data, and MNIST at every λ."""
+    teacher, mnist = settings["teacher_task"], settings["mnist_task"]
+    images = _mnist_problem(mnist["samples"])
+    return [
+        ("teacher", _teacher_problem(teacher), "squared", teacher),
+        *(("MNIST", images, "cross-entropy", mnist | {"penalty": p}) for p in mnist["penalties"]),
+    ]
+
+
+def _checks(label: str, n: int, task: Settings, widths: list[int], best: Any, found: Any, others: Any) -> list[Check]:
+    """Where the plateau of one curve starts, by the rule and with other shares of the level, and how flat it is.
+
+    `n`: the number of inputs; `best`: the least loss of each width; `others`: starts by share.
+    """
+    import numpy as np
+
+    low, high = task["expected"]
+    start = np.inf if found.start is None else found.start
+    beyond = best[np.array(widths) >= start] if found.start is not None else [np.nan]  # NaN passes no check
+    return [
+        between(f"{label}: start of the plateau", start, low=low, high=high),
+        *(
+            between(
+                f"{label}: start, within {100 * share:g} % of the level",
+                np.inf if other is None else other,
+                low=low,
+                high=high,
+            )
+            for share, other in others.items()
+        ),
+        at_least(f"{label}: N(N + 1) over the start", n * (n + 1) / start, bound=100),
+        at_least(f"{label}: loss of the narrowest over the level", best[0] / found.level, bound=1.1),
+        at_most(f"{label}: best losses from the start on, over the level", np.divide(beyond, found.level), bound=1.1),
+    ]
+
+
+def _summary(found: Any, others: Any) -> dict[str, Any]:
+    """The start of a plateau, its bracket and interval, the level, and the starts with other shares."""
+    return {
+        "start": found.start,
+        "bracket": None if found.bracket is None else list(found.bracket),
+        "interval of 90 %": None if found.interval is None else list(found.interval),
+        "level": found.level,
+        "start within 5 and 20 % of the level": list(others.values()),
+    }
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
     from understudy.regularised.plateau import detect_plateau
 
-    runs = [("teacher", _teacher_problem(settings["teacher_task"]), "squared", settings["teacher_task"])]
-    mnist = settings["mnist_task"]
-    runs += [
-        ("MNIST", _mnist_problem(mnist["samples"]), "cross-entropy", mnist | {"penalty": p}) for p in mnist["penalties"]
-    ]
+    runs = _runs(settings)
     total = sum(len(task["batches"]) for *_, task in runs)
-    done = 0
-    checks: list[Any] = []
+    done = itertools.count()
+    checks: list[Check] = []
     measured: dict[str, Any] = {}
     data: dict[str, Any] = {}
     for i, (name, problem, cost, task) in enumerate(runs):
+        label = f"{name}, λ = {task['penalty']:g}"
 
-        def tell(batch: list[int], name: str = name, task: Any = task) -> None:
-            nonlocal done
-            progress(done / total, f"{name}, λ = {task['penalty']:g}, widths {', '.join(map(str, batch))}")
-            done += 1
+        def tell(batch: list[int], label: str = label) -> None:
+            progress(next(done) / total, f"{label}, widths {', '.join(map(str, batch))}")
 
         losses, tests = _curve(problem, cost, task["penalty"], task, tell)
         widths = [width for batch in task["batches"] for width in batch]
         found = detect_plateau(widths, losses)
         others = {share: detect_plateau(widths, losses, share=share, needed=2, resamples=1).start for share in SHARES}
-        label = f"{name}, λ = {task['penalty']:g}"
-        best = losses.min(axis=1)
-        start = np.inf if found.start is None else found.start
-        beyond = best[np.array(widths) >= start] if found.start is not None else [np.nan]  # NaN passes no check
-        checks += [
-            between(f"{label}: start of the plateau", start, low=task["expected"][0], high=task["expected"][1]),
-            *(
-                between(
-                    f"{label}: start, within {100 * share:g} % of the level",
-                    np.inf if other is None else other,
-                    low=task["expected"][0],
-                    high=task["expected"][1],
-                )
-                for share, other in others.items()
-            ),
-            at_least(f"{label}: N(N + 1) over the start", len(problem[0]) * (len(problem[0]) + 1) / start, bound=100),
-            at_least(f"{label}: loss of the narrowest over the level", best[0] / found.level, bound=1.1),
-            at_most(
-                f"{label}: best losses from the start on, over the level", np.divide(beyond, found.level), bound=1.1
-            ),
-        ]
-        measured[label] = {
-            "start": found.start,
-            "bracket": None if found.bracket is None else list(found.bracket),
-            "interval of 90 %": None if found.interval is None else list(found.interval),
-            "level": found.level,
-            "start within 5 and 20 % of the level": list(others.values()),
-        }
+        checks += _checks(label, len(problem[0]), task, widths, losses.min(axis=1), found, others)
+        measured[label] = _summary(found, others)
         data |= {
             f"widths{i}": np.array(widths),
             f"losses{i}": losses,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.papers.check import at_least, at_most, equal
+from understudy.papers.check import Check, at_least, at_most, equal
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -103,6 +103,18 @@ def _direct(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {name: np.array(values) for name, values in found.items()} | {"lower": lower, "checked": checked}
 
 
+def _checks_of_networks(nets: dict[str, Any], useless: Any) -> list[Check]:
+    """Inequality and equality of L and L^r on random networks; `useless` are those with useless weights."""
+    return [
+        at_least("random networks", len(useless), bound=200),
+        at_most("L^r(Φ(W))/L(W) - 1, largest", nets["above"], bound=1e-10),
+        at_most("|L(W) - L^r(Φ(W)) - λ‖W - Ψ(Φ(W))‖²|/L(W)", nets["identity"], bound=1e-9),
+        at_most("equality on the image of Ψ: |L(Ψ(Z)) - L^r(Z)|/L", nets["on_image"], bound=1e-10),
+        at_most("Φ(Ψ(Z)) = Z, relative", nets["round_trip"], bound=1e-8),
+        at_most("off the image strictly below: largest L^r/L - 1", nets["above"][useless], bound=-1e-7),
+    ]
+
+
 def _measure(settings: Settings, progress: Progress) -> Measurement:
     import numpy as np
 
@@ -120,12 +132,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     above = [direct[name][known] / direct["certified"][known] - 1 for name in ("weights", "direct")]
     useless = nets["excess"] > 1e-6
     checks = [
-        at_least("random networks", settings["networks"], bound=200),
-        at_most("L^r(Φ(W))/L(W) - 1, largest", nets["above"], bound=1e-10),
-        at_most("|L(W) - L^r(Φ(W)) - λ‖W - Ψ(Φ(W))‖²|/L(W)", nets["identity"], bound=1e-9),
-        at_most("equality on the image of Ψ: |L(Ψ(Z)) - L^r(Z)|/L", nets["on_image"], bound=1e-10),
-        at_most("Φ(Ψ(Z)) = Z, relative", nets["round_trip"], bound=1e-8),
-        at_most("off the image strictly below: largest L^r/L - 1", nets["above"][useless], bound=-1e-7),
+        *_checks_of_networks(nets, useless),
         at_least("problems optimised both ways", len(gap), bound=10),
         at_most(
             "best over representations / best over weights - 1, size, each also from the other's optimum",
