@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from understudy.papers.check import at_most, between, close, equal, holds
+from understudy.papers.check import Check, at_most, between, close, equal, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
@@ -21,80 +21,95 @@ def _arccos_kernel(u: float) -> float:
     return (math.sqrt(max(1 - u * u, 0.0)) + (math.pi - math.acos(u)) * u) / (2 * math.pi)
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
-    from understudy.theory.one_neuron import critical_points, one_neuron, radial_slope
+def _checks_of_erf(ks: list[int]) -> list[Check]:
+    """The search against the closed forms of erf."""
+    from understudy.theory.one_neuron import one_neuron
 
-    ks = list(range(1, settings["largest"] + 1))
-    checks: list[Any] = []
-
-    progress(0.0, "erf")
     searched = [one_neuron("erf", k, closed_form=False) for k in ks]
-    checks.append(
-        close(
-            "erf: norm, by search",
-            [1 / math.sqrt(2 * k - 1) for k in ks],
-            [p.norm for p in searched],
-            1e-12,
-            relative=True,
-        )
-    )
-    checks.append(close("erf: outgoing weight, by search", ks, [p.outgoing for p in searched], 1e-12, relative=True))
+    norms = [1 / math.sqrt(2 * k - 1) for k in ks]
     losses = [2 / math.pi * (k * math.pi / 6 - k**2 * math.asin(1 / (2 * k))) for k in ks]
-    checks.append(close("erf: loss (Eq. 16)", losses, [p.loss for p in searched], 1e-12))
-    checks.append(equal("erf: number of critical points", [2], sorted({len(p.critical_points) for p in searched})))
     mirrored = [abs(p.critical_points[0].outgoing + p.critical_points[1].outgoing) for p in searched]
-    checks.append(at_most("erf: u = -1/√k is the mirror image", mirrored, bound=1e-9))
+    return [
+        close("erf: norm, by search", norms, [p.norm for p in searched], 1e-12, relative=True),
+        close("erf: outgoing weight, by search", ks, [p.outgoing for p in searched], 1e-12, relative=True),
+        close("erf: loss (Eq. 16)", losses, [p.loss for p in searched], 1e-12),
+        equal("erf: number of critical points", [2], sorted({len(p.critical_points) for p in searched})),
+        at_most("erf: u = -1/√k is the mirror image", mirrored, bound=1e-9),
+    ]
 
-    progress(0.1, "relu")
-    h = {k: (_arccos_kernel(1 / math.sqrt(k)), _arccos_kernel(-1 / math.sqrt(k))) for k in ks}
+
+def _checks_of_relu(ks: list[int]) -> list[Check]:
+    """The closed forms of ReLU, and its saddle at negative correlation."""
+    from understudy.theory.one_neuron import one_neuron
+
+    h = {k: _arccos_kernel(1 / math.sqrt(k)) for k in ks}
     relu = [one_neuron("relu", k) for k in ks]
-    checks.append(
-        close("relu: r·a (Eq. 128)", [k * h[k][0] / 0.5 for k in ks], [p.invariant for p in relu], 1e-12, relative=True)
-    )
-    wanted = [k**2 * (1 / (2 * math.pi) - 2 * h[k][0] ** 2) + k * (0.5 - 1 / (2 * math.pi)) for k in ks]
+    wanted = [k**2 * (1 / (2 * math.pi) - 2 * h[k] ** 2) + k * (0.5 - 1 / (2 * math.pi)) for k in ks]
     scale = np.maximum(np.array(wanted), 1.0)
-    checks.append(
-        close("relu: loss (Eq. 129)", np.array(wanted) / scale, np.array([p.loss for p in relu]) / scale, 1e-12)
-    )
     saddles = [{q.kind for q in p.critical_points if q.correlation < 0} for p in relu[1:]]
-    checks.append(
-        holds("relu: u = -1/√k is a saddle for k ≥ 2", all(s == {"saddle"} for s in saddles), f"k = 2 … {ks[-1]}")
-    )
+    return [
+        close("relu: r·a (Eq. 128)", [k * h[k] / 0.5 for k in ks], [p.invariant for p in relu], 1e-12, relative=True),
+        close("relu: loss (Eq. 129)", np.array(wanted) / scale, np.array([p.loss for p in relu]) / scale, 1e-12),
+        holds("relu: u = -1/√k is a saddle for k ≥ 2", all(s == {"saddle"} for s in saddles), f"k = 2 … {ks[-1]}"),
+    ]
 
-    gaps, counts = [], {}
-    for name in progress.over(SMOOTH, "independent minimisation,"):
-        for k in settings["minimised"]:
-            best = one_neuron(name, k)
-            norm, outgoing, loss = _minimise(name, k)
-            gaps.append(max(abs(best.norm / norm - 1), abs(best.outgoing / outgoing - 1), abs(best.loss - loss)))
-        found = [critical_points(name, k) for k in ks]
-        counts[name] = {
-            "u > 0": sorted({sum(p.correlation > 0 for p in ps) for ps in found}),
-            "u < 0": sorted({sum(p.correlation < 0 for p in ps) for ps in found}),
-        }
-    checks.append(at_most("softplus, sigmoid, tanh: search against an independent minimisation", gaps, bound=1e-10))
-    checks.append(equal("softplus: points at u < 0", [0], counts["softplus"]["u < 0"]))
-    checks.append(equal("one point at u > 0 for each", [[1]] * 3, [counts[name]["u > 0"] for name in SMOOTH]))
-    checks.append(equal("tanh: one mirror image at u < 0", [1], counts["tanh:0.5"]["u < 0"]))
 
-    progress(0.8, "gelu")
+def _of_smooth(name: str, ks: list[int], minimised: list[int]) -> tuple[list[float], dict[str, list[int]]]:
+    """Gaps to the independent minimisation for those k, and the numbers of points on either side that occur."""
+    from understudy.theory.one_neuron import critical_points, one_neuron
+
+    gaps = []
+    for k in minimised:
+        best = one_neuron(name, k)
+        norm, outgoing, loss = _minimise(name, k)
+        gaps.append(max(abs(best.norm / norm - 1), abs(best.outgoing / outgoing - 1), abs(best.loss - loss)))
+    found = [critical_points(name, k) for k in ks]
+    return gaps, {
+        "u > 0": sorted({sum(p.correlation > 0 for p in ps) for ps in found}),
+        "u < 0": sorted({sum(p.correlation < 0 for p in ps) for ps in found}),
+    }
+
+
+def _checks_of_smooth(gaps: list[float], counts: dict[str, dict[str, list[int]]]) -> list[Check]:
+    """The search for softplus, sigmoid and tanh, and how many points it finds."""
+    return [
+        at_most("softplus, sigmoid, tanh: search against an independent minimisation", gaps, bound=1e-10),
+        equal("softplus: points at u < 0", [0], counts["softplus"]["u < 0"]),
+        equal("one point at u > 0 for each", [[1]] * 3, [counts[name]["u > 0"] for name in SMOOTH]),
+        equal("tanh: one mirror image at u < 0", [1], counts["tanh:0.5"]["u < 0"]),
+    ]
+
+
+def _largest_slopes_of_gelu(settings: Settings) -> dict[int, float]:
+    """The largest r·f(r, 1/√k) of gelu over norms, by k."""
+    from understudy.theory.one_neuron import radial_slope
+
     wide = np.geomspace(0.02, settings["gelu_norm"], settings["gelu_points"])
-    gelu = {k: float(np.max(radial_slope("gelu", wide, 1 / math.sqrt(k)) * wide)) for k in settings["gelu_teachers"]}
-    checks.append(at_most("gelu: largest r·f(r, 1/√k), k ≥ 2", list(gelu.values()), bound=-1e-6))
-    checks.append(
-        equal(
-            "gelu: critical points, k ≥ 2", 0, sum(len(critical_points("gelu", k)) for k in settings["gelu_teachers"])
-        )
-    )
+    return {k: float(np.max(radial_slope("gelu", wide, 1 / math.sqrt(k)) * wide)) for k in settings["gelu_teachers"]}
 
-    large = np.array([100, 1000, 10000])
-    slope = np.array([one_neuron("erf", int(k)).loss / k for k in large])
-    checks.append(close("erf: L*/k for k = 10⁴ against 1/3 - 1/π", 1 / 3 - 1 / math.pi, slope[-1], 1e-5))
-    quadratic = np.array([one_neuron("relu", int(k)).loss / k**2 for k in large])
+
+def _checks_of_gelu(largest: dict[int, float]) -> list[Check]:
+    """That gelu has no critical point for these k."""
+    from understudy.theory.one_neuron import critical_points
+
+    return [
+        at_most("gelu: largest r·f(r, 1/√k), k ≥ 2", list(largest.values()), bound=-1e-6),
+        equal("gelu: critical points, k ≥ 2", 0, sum(len(critical_points("gelu", k)) for k in largest)),
+    ]
+
+
+def _checks_of_growth(linear: float, quadratic: float) -> list[Check]:
+    """How the error grows with k, from L*/k of erf and L*/k² of ReLU for k = 10⁴."""
     limit = 1 / (2 * math.pi) - 2 * (1 / (2 * math.pi)) ** 2
-    checks.append(
-        between("relu: L*/k² for k = 10⁴ near h(0) - h(0)²/h(1)", quadratic[-1], low=limit - 0.01, high=limit)
-    )
+    return [
+        close("erf: L*/k for k = 10⁴ against 1/3 - 1/π", 1 / 3 - 1 / math.pi, linear, 1e-5),
+        between("relu: L*/k² for k = 10⁴ near h(0) - h(0)²/h(1)", quadratic, low=limit - 0.01, high=limit),
+    ]
+
+
+def _curves(ks: list[int]) -> dict[str, Any]:
+    """What the figure shows: norms, outgoing weights and losses against k, and f against the norm."""
+    from understudy.theory.one_neuron import one_neuron, radial_slope
 
     data: dict[str, Any] = {"k": np.array(ks)}
     for name in ALL:
@@ -105,12 +120,33 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
     norms = np.geomspace(0.05, 2.0, 120)
     for name in ("erf", "softplus", "sigmoid", "tanh:0.5", "gelu"):
         data[f"{name}|f"] = np.stack([radial_slope(name, norms, u) for u in correlations])
-    data |= {"f_norms": norms, "f_correlations": correlations}
+    return data | {"f_norms": norms, "f_correlations": correlations}
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    from understudy.theory.one_neuron import one_neuron
+
+    ks = list(range(1, settings["largest"] + 1))
+    progress(0.0, "erf")
+    checks = _checks_of_erf(ks)
+    progress(0.1, "relu")
+    checks += _checks_of_relu(ks)
+    gaps, counts = [], {}
+    for name in progress.over(SMOOTH, "independent minimisation,"):
+        found, counts[name] = _of_smooth(name, ks, settings["minimised"])
+        gaps += found
+    checks += _checks_of_smooth(gaps, counts)
+    progress(0.8, "gelu")
+    gelu = _largest_slopes_of_gelu(settings)
+    checks += _checks_of_gelu(gelu)
+    many = 10_000
+    linear, quadratic = one_neuron("erf", many).loss / many, one_neuron("relu", many).loss / many**2
+    checks += _checks_of_growth(linear, quadratic)
     measured = {
         "teachers": f"1 … {ks[-1]}",
         "largest gap to an independent minimisation": max(gaps),
-        "L*(k)/k at k = 10⁴ (erf)": float(slope[-1]),
-        "L*(k)/k² at k = 10⁴ (ReLU)": float(quadratic[-1]),
+        "L*(k)/k at k = 10⁴ (erf)": float(linear),
+        "L*(k)/k² at k = 10⁴ (ReLU)": float(quadratic),
         "points with u > 0, u < 0": counts,
         "gelu: largest r·f": gelu,
     }
@@ -120,7 +156,7 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         "has; for "
         "k = 1 the copy itself is one. As r grows, gelu becomes ReLU and the loss falls without reaching a minimum."
     )
-    return Measurement(checks, measured, data=data, notes=notes)
+    return Measurement(checks, measured, data=_curves(ks), notes=notes)
 
 
 def _minimise(name: str, k: int) -> tuple[float, float, float]:

@@ -6,64 +6,69 @@ from typing import Any
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, close, holds
+from understudy.papers.check import Check, at_least, at_most, close, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
+N = K = 3  # students and teachers: with fewer students the constraints are exact
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+
+def _there_and_back(students: int, progress: Progress) -> list[Check]:
+    """Random students turned into order parameters and back: their losses and constraints."""
     import understudy as us
     from understudy.papers.copy_average.realisation import constraints, loss_from_order_parameters, reconstruct
-    from understudy.tasks import OrderParameters, order_parameters
+    from understudy.tasks import order_parameters
 
     rng = np.random.default_rng(1)
-    checks, direct, projected, room, box = [], [], [], [], []
-    k, n = 3, 3
+    direct, projected, room, box, gaps = [], [], [], [], []
     teachers = {
-        "orthonormal, d = k": us.Teacher.orthonormal(k),
-        "orthonormal, d = k + 1": us.Teacher.orthonormal(k, dim=k + 1),
-        "independent": us.Teacher(rng.normal(size=(k, k + 2)), rng.normal(size=k), "erf"),
+        "orthonormal, d = k": us.Teacher.orthonormal(K),
+        "orthonormal, d = k + 1": us.Teacher.orthonormal(K, dim=K + 1),
+        "independent": us.Teacher(rng.normal(size=(K, K + 2)), rng.normal(size=K), "erf"),
     }
-    signs = []
     for name, teacher in progress.over(teachers.items(), "weights to order parameters:"):
-        task = us.Population(teacher, width=n)
-        for _ in range(settings["students"]):
-            student = us.TwoLayer(rng.normal(size=(n, teacher.dim)), rng.normal(size=n))
+        task = us.Population(teacher, width=N)
+        for _ in range(students):
+            student = us.TwoLayer(rng.normal(size=(N, teacher.dim)), rng.normal(size=N))
             order = order_parameters(task, student)
-            direct.append(float(task.loss(student)))
-            projected.append(float(loss_from_order_parameters(task, order)))
+            loss = float(task.loss(student))
+            direct += [loss, float(task.loss(reconstruct(teacher, order)))]
+            projected += [float(loss_from_order_parameters(task, order)), loss]
             found = constraints(teacher, order)
             room.append(found.ball.min())
             box.append(found.box.min())
-            back = reconstruct(teacher, order)
-            direct.append(float(task.loss(back)))
-            projected.append(direct[-2])
-            if name == "orthonormal, d = k":
-                signs.append(np.abs(found.ball).max())
-                signs.append(
-                    np.abs(
-                        np.asarray(order.student_student) - np.asarray(order.student_teacher @ order.student_teacher.T)
-                    ).max()
-                )
-            if name == "orthonormal, d = k + 1":
-                u = np.asarray(order.student_teacher)
-                outside = np.sqrt(1 - np.sum(u**2, axis=1))
-                gap = np.asarray(order.student_student) - u @ u.T
-                signs.append(np.abs(np.abs(gap) - np.outer(outside, outside)).max())
-    checks.append(
-        close("loss from weights and from order parameters, and back", np.array(direct), np.array(projected), 1e-11)
-    )
-    checks.append(at_least("ball constraint ‖u‖ ≤ 1, or Eq. 31", room, bound=-1e-12))
-    checks.append(at_least("box constraint (Eq. 28)", box, bound=-1e-12))
-    checks.append(at_most("equalities of d = k (Eq. 32-33) and d = k + 1 (Eq. 35)", signs, bound=1e-12))
+            gaps += _gaps_of_equalities(name, found.ball, order)
+    return [
+        close("loss from weights and from order parameters, and back", np.array(direct), np.array(projected), 1e-11),
+        at_least("ball constraint ‖u‖ ≤ 1, or Eq. 31", room, bound=-1e-12),
+        at_least("box constraint (Eq. 28)", box, bound=-1e-12),
+        at_most("equalities of d = k (Eq. 32-33) and d = k + 1 (Eq. 35)", gaps, bound=1e-12),
+    ]
 
-    # Three students, each pair as opposite as Eq. 28 allows: no three vectors are pairwise antiparallel.
-    teacher = us.Teacher.orthonormal(k, dim=k + n)
-    u = np.full((n, k), 0.45)
+
+def _gaps_of_equalities(name: str, ball: Any, order: Any) -> list[float]:
+    """How far the constraints are from equalities, for teachers of that name that make them such."""
+    u, rho = np.asarray(order.student_teacher), np.asarray(order.student_student)
+    if name == "orthonormal, d = k":
+        return [np.abs(ball).max(), np.abs(rho - np.asarray(order.student_teacher @ order.student_teacher.T)).max()]
+    if name == "orthonormal, d = k + 1":
+        outside = np.sqrt(1 - np.sum(u**2, axis=1))
+        return [np.abs(np.abs(rho - u @ u.T) - np.outer(outside, outside)).max()]
+    return []
+
+
+def _impossible() -> list[Check]:
+    """Three students, each pair as opposite as Eq. 28 allows: no three vectors are pairwise antiparallel."""
+    import understudy as us
+    from understudy.papers.copy_average.realisation import constraints, reconstruct
+    from understudy.tasks import OrderParameters
+
+    teacher = us.Teacher.orthonormal(K, dim=K + N)
+    u = np.full((N, K), 0.45)
     inside = u @ u.T
-    rho = inside - (1 - np.diag(inside))[:, None] * np.ones((n, n))
+    rho = inside - (1 - np.diag(inside))[:, None] * np.ones((N, N))
     np.fill_diagonal(rho, 1.0)
-    parts: list[Any] = [np.full(n, 0.8), u, rho, np.ones(n)]
+    parts: list[Any] = [np.full(N, 0.8), u, rho, np.ones(N)]
     impossible = OrderParameters(*parts)
     found = constraints(teacher, impossible)
     try:
@@ -71,37 +76,48 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         refused = ""
     except ValueError as error:
         refused = str(error)
-    checks.append(
-        at_least("three students: constraints of Eq. 10 hold", [found.ball.min(), found.box.min()], bound=-1e-12)
-    )
-    checks.append(
-        at_most("three students: least eigenvalue of the Gram matrix outside the span", found.determinant, bound=-1e-3)
-    )
-    checks.append(holds("three students: no weights exist", bool(refused), refused or "weights were found"))
+    return [
+        at_least("three students: constraints of Eq. 10 hold", [found.ball.min(), found.box.min()], bound=-1e-12),
+        at_most("three students: least eigenvalue of the Gram matrix outside the span", found.determinant, bound=-1e-3),
+        holds("three students: no weights exist", bool(refused), refused or "weights were found"),
+    ]
 
-    # With erf the matrix g(r_i, r_j, ρ_ij) of such a triple is not positive: the projected loss is unbounded.
-    opposite = OrderParameters(*_opposite(n, k))
-    task = us.Population(teacher, width=n)
-    scales = np.array([1.0, 10.0, 100.0])
+
+def _unbounded() -> tuple[list[Check], list[float]]:
+    """The projected loss of erf along such a triple, which is unbounded: g(r_i, r_j, ρ_ij) is not positive."""
+    import understudy as us
+    from understudy.papers.copy_average.realisation import constraints, loss_from_order_parameters
+    from understudy.tasks import OrderParameters
+
+    teacher = us.Teacher.orthonormal(K, dim=K + N)
+    opposite = OrderParameters(*_opposite(N, K))
+    task = us.Population(teacher, width=N)
     falling = [
         float(loss_from_order_parameters(task, opposite._replace(outgoing=opposite.outgoing * scale)))
-        for scale in scales
+        for scale in np.array([1.0, 10.0, 100.0])
     ]
     found = constraints(teacher, opposite)
-    checks.append(
-        at_least("erf, u = 0, ρ = -1: constraints of Eq. 10 hold", [found.ball.min(), found.box.min()], bound=-1e-12)
-    )
-    checks.append(at_most("erf, u = 0, ρ = -1: projected loss for outgoing weights 100", falling[-1], bound=-1000.0))
+    return [
+        at_least("erf, u = 0, ρ = -1: constraints of Eq. 10 hold", [found.ball.min(), found.box.min()], bound=-1e-12),
+        at_most("erf, u = 0, ρ = -1: projected loss for outgoing weights 100", falling[-1], bound=-1000.0),
+    ], falling
 
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    import understudy as us
+
+    checks = [*_there_and_back(settings["students"], progress), *_impossible()]
+    found, falling = _unbounded()
     progress(0.6, "relaxed problem with ReLU")
     relaxed = _relaxed_minimum("relu", 3, 4, settings["starts"])
     kinked = us.Population(us.Teacher.orthonormal(4, dim=7, activation="relu"), width=3)
     true = min(run.loss for run in us.fit(kinked, seeds=settings["starts"]))
-    checks.append(
+    checks += [
+        *found,
         at_most(
             "ReLU, n = 3, k = 4: lowest relaxed loss found minus least loss of weights", relaxed - true, bound=-1e-3
-        )
-    )
+        ),
+    ]
     measured = {
         "ReLU, n = 3, k = 4: lowest relaxed loss found": relaxed,
         "the same, least loss of weights": true,

@@ -1,11 +1,12 @@
 """Claim `regimes`: Figure 4, where gradient flow averages and where it copies."""
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_most, close, equal, holds
+from understudy.papers.check import Check, at_most, close, equal, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.copy_average.drawing import REGIME_COLOURS, draw_correlations
 from understudy.papers.copy_average.fits import fit_cell
@@ -17,10 +18,41 @@ if TYPE_CHECKING:
 PAPER = {"gamma1": 0.46, "gamma2": 0.6, "gamma3": 0.75}
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
-    from understudy.theory import fit_regimes, one_neuron
+class _Runs(NamedTuple):
+    """The runs of one cell: n students, k teachers."""
+
+    cell: Any  # the counts
+    label: Any
+    averaging: Any  # which runs end in n-1 copies and an average
+    copying: Any  # which runs end in perturbed copies
+    loss: Any
+    correlation: Any
+    target: float  # L*(k-n+1)
+    gradient_norm: float  # the largest
+
+    def row(self) -> list[Any]:
+        """The cell's row of the table."""
+        c = self.cell
+        counts = [c.averaging, c.copying, c.others]
+        return [c.students, c.teachers, *counts, self.loss.mean(), self.loss.std(), self.target, c.excess]
+
+
+def _runs(n: int, k: int, found: Any) -> _Runs:
+    """What the fits of one cell say."""
+    from understudy.theory import one_neuron
     from understudy.theory.regimes import Cell
 
+    label, loss = found["label"].values.astype(str), found["loss"].values
+    target = one_neuron("erf", k - n + 1).loss
+    averaging, copying = label == f"{n - 1}-copy-1-average", label == f"perturbed-{n}-copy"
+    excess = float(loss[copying].min() - target) if copying.any() else np.nan
+    cell = Cell(n, k, int(averaging.sum()), int(copying.sum()), int((~averaging & ~copying).sum()), excess)
+    worst = float(found["gradient_norm"].max())
+    return _Runs(cell, label, averaging, copying, loss, found["correlation"].values, target, worst)
+
+
+def _fits(settings: Settings, progress: Progress) -> list[_Runs]:
+    """The runs of all cells."""
     grid = [(int(n), int(k)) for part in ("grid", "beyond") for n, ks in settings[part].items() for k in ks]
     # The largest problems last: the estimate of the time left is then wrong on the safe side only early on.
     configurations = [
@@ -36,57 +68,40 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         for n, k in grid
     ]
     results = compute(fit_cell, configurations, progress, keep=settings["keep"])
-    cells, rows = [], []
-    worst = 0.0
-    offsets = []
-    others: dict[str, int] = {}
-    data: dict[str, Any] = {}
-    for (n, k), found in zip(grid, results, strict=True):
-        label = found["label"].values.astype(str)
-        loss = found["loss"].values
-        target = one_neuron("erf", k - n + 1).loss
-        averaging, copying = label == f"{n - 1}-copy-1-average", label == f"perturbed-{n}-copy"
-        excess = float(loss[copying].min() - target) if copying.any() else np.nan
-        cells.append(Cell(n, k, int(averaging.sum()), int(copying.sum()), int((~averaging & ~copying).sum()), excess))
-        worst = max(worst, float(found["gradient_norm"].max()))
-        offsets += list(np.abs(loss[averaging] - target))
-        for name in label[~averaging & ~copying]:
-            others[f"({n}, {k}) {name}"] = others.get(f"({n}, {k}) {name}", 0) + 1
-        rows.append(
-            [
-                n,
-                k,
-                averaging.sum(),
-                copying.sum(),
-                (~averaging & ~copying).sum(),
-                loss.mean(),
-                loss.std(),
-                target,
-                excess,
-            ]
+    return [_runs(n, k, found) for (n, k), found in zip(grid, results, strict=True)]
+
+
+def _others(runs: list[_Runs]) -> dict[str, int]:
+    """How often runs end in something else, by cell and label."""
+    return dict(
+        Counter(
+            f"({part.cell.students}, {part.cell.teachers}) {name}"
+            for part in runs
+            for name in part.label[~part.averaging & ~part.copying]
         )
-    data["table"] = np.array(rows, float)
-    of_paper = [cell for cell in cells if str(cell.students) in settings["grid"]]
+    )
+
+
+def _panels(runs: list[_Runs], of_paper: list[Any]) -> dict[str, Any]:
+    """What the figure shows of the example of each regime."""
+    data: dict[str, Any] = {}
     for name, (n, k) in _examples(of_paper).items():
-        found = results[grid.index((n, k))]
-        label = found["label"].values.astype(str)
+        part = next(part for part in runs if (part.cell.students, part.cell.teachers) == (n, k))
         data[f"{name}|nk"] = np.array([n, k])
-        data[f"{name}|loss"] = found["loss"].values
-        data[f"{name}|averaging"] = label == f"{n - 1}-copy-1-average"
-        data[f"{name}|target"] = one_neuron("erf", k - n + 1).loss
-        for which, chosen in (
-            ("average", label == f"{n - 1}-copy-1-average"),
-            ("copy", label == f"perturbed-{n}-copy"),
-        ):
+        data[f"{name}|loss"] = part.loss
+        data[f"{name}|averaging"] = part.averaging
+        data[f"{name}|target"] = part.target
+        for which, chosen in (("average", part.averaging), ("copy", part.copying)):
             if chosen.any():
-                data[f"{name}|{which}"] = found["correlation"].values[np.flatnonzero(chosen)[0]]
-    fitted = fit_regimes(of_paper)
-    checks = [
-        at_most("gradient norms", worst, bound=1e-12),
-        at_most("loss of averaging runs minus L*(k-n+1)", offsets, bound=1e-11),
-        equal("runs that are neither", 0, sum(cell.others for cell in of_paper)),
-    ]
+                data[f"{name}|{which}"] = part.correlation[np.flatnonzero(chosen)[0]]
+    return data
+
+
+def _thresholds(fitted: Any, tolerance: float) -> tuple[list[Check], dict[str, Any], dict[str, Any]]:
+    """Each γ against the paper's: checks, what was measured, and values with uncertainties for the figure."""
+    checks: list[Check] = []
     measured: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for name, wanted in PAPER.items():
         threshold = getattr(fitted, name)
         if threshold is None:
@@ -97,15 +112,37 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         measured[name] = value
         measured[f"{name}, mean over widths"] = f"{threshold.value:.3f} ± {threshold.uncertainty:.3f}"
         data[f"{name}|value"] = np.array([value, threshold.uncertainty])
-        checks.append(close(f"{name}", wanted, value, settings["tolerance"]))
+        checks.append(close(f"{name}", wanted, value, tolerance))
         for n, (value, low, high) in threshold.widths.items():
             measured[f"{name}, n = {n}"] = f"{value:.3f} in [{low:.3f}, {high:.3f}]"
+    return checks, measured, data
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    from understudy.theory import fit_regimes
+
+    runs = _fits(settings, progress)
+    cells = [part.cell for part in runs]
+    of_paper = [cell for cell in cells if str(cell.students) in settings["grid"]]
+    worst = max(0.0, *(part.gradient_norm for part in runs))
+    offsets = [offset for part in runs for offset in np.abs(part.loss[part.averaging] - part.target)]
+    checks, measured, data = _thresholds(fit_regimes(of_paper), settings["tolerance"])
     checks += _drift(fit_regimes(cells), measured) if settings["beyond"] else []
     order = [cell.regime for cell in sorted(of_paper, key=lambda c: c.ratio)]
     measured["cells"] = {regime: order.count(regime) for regime in REGIME_COLOURS}
-    if others:
+    if others := _others(runs):
         measured["others"] = others
-    return Measurement(checks, measured, data=data, notes=_notes(cells, worst))
+    return Measurement(
+        [
+            at_most("gradient norms", worst, bound=1e-12),
+            at_most("loss of averaging runs minus L*(k-n+1)", offsets, bound=1e-11),
+            equal("runs that are neither", 0, sum(cell.others for cell in of_paper)),
+            *checks,
+        ],
+        measured,
+        data={"table": np.array([part.row() for part in runs], float), **_panels(runs, of_paper), **data},
+        notes=_notes(cells, worst),
+    )
 
 
 def _drift(fitted: Any, measured: dict[str, Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from understudy.papers.cells import compute
-from understudy.papers.check import at_least, at_most, holds
+from understudy.papers.check import Check, at_least, at_most, holds
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.copy_average.drawing import draw_correlations
 from understudy.papers.copy_average.fits import fit_cell
@@ -36,7 +36,8 @@ def _read(u: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
+def _fits(settings: Settings, progress: Progress) -> list[tuple[str, int, int, Any]]:
+    """Kind of case, n, k, and the fits from both kinds of starts, first the Gaussian ones."""
     cases = {"averaging": settings["averaging"], "copying": settings["copying"]}
     grid = [(kind, int(n), int(k)) for kind, pairs in cases.items() for n, k in pairs]
     configurations = [
@@ -53,47 +54,60 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         for _, n, k in grid
         for init in INITS
     ]
-    checks: list[Any] = []
+    cells = compute(fit_cell, configurations, progress, keep=settings["keep"])
+    parts = zip(cells[::2], cells[1::2], strict=True)
+    return [(*case, xr.concat(both, "seed")) for case, both in zip(grid, parts, strict=True)]
+
+
+def _checks_of_kind(name: str, kind: str, read: dict[str, Any]) -> list[Check]:
+    """That the best student is near copies and an average, or that all its neurons copy."""
+    checks = [at_most(f"{name}: part outside the teachers' span", read["outside"], bound=1e-6)]
+    if kind == "averaging":
+        low, high = read["average, others"]
+        return [
+            *checks,
+            at_least(f"{name}: weakest copy's correlation with its teacher", read["weakest copy"], bound=0.8),
+            at_most(
+                f"{name}: average's correlation with copied teachers, negative", read["average, copied"], bound=0.0
+            ),
+            at_most(f"{name}: spread of its correlations with the others", high - low, bound=0.05),
+        ]
+    return [
+        *checks,
+        holds(f"{name}: every student copies another teacher", read["distinct"], read["weakest"]),
+        at_least(f"{name}: weakest student's best correlation", read["weakest"], bound=0.7),
+    ]
+
+
+def _check_of_norms(name: str, found: Any, done: Any, seeds: int) -> Check:
+    """How close norms and outgoing weights are at the best end of the small starts, the first seeds."""
+    small = done & (np.arange(len(done)) < seeds)
+    lowest = int(np.argmin(np.where(small, found["loss"].values, np.inf)))
+    ratio = found["norms"].values[lowest] / np.abs(found["outgoing"].values[lowest])
+    return at_most(
+        f"{name}: a student's norm over its outgoing weight, less 1, N(0, 0.1²) starts",
+        np.abs(ratio - 1) if small.any() else np.nan,
+        bound=0.25,
+    )
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    checks: list[Check] = []
     measured: dict[str, Any] = {}
     data: dict[str, Any] = {}
-    trend: dict[int, list[tuple[int, float]]] = {}
-    cells = compute(fit_cell, configurations, progress, keep=settings["keep"])
-    for (kind, n, k), parts in zip(grid, zip(cells[::2], cells[1::2], strict=True), strict=True):
-        found = xr.concat(parts, "seed")
+    of_two: list[tuple[int, float]] = []  # k, and the average's correlation with the teacher that the other copies
+    for kind, n, k, found in _fits(settings, progress):
         done = found["gradient_norm"].values <= 1e-8
         name = f"n = {n}, k = {k}"
         if not done.any():
             checks.append(holds(f"{name}: a seed converged", False, float(found["gradient_norm"].min())))
             continue
         best = int(np.argmin(np.where(done, found["loss"].values, np.inf)))
-        u = found["correlation"].values[best]
+        u, norms, outgoing = (found[what].values[best] for what in ("correlation", "norms", "outgoing"))
         read = _read(u)
-        checks.append(at_most(f"{name}: part outside the teachers' span", read["outside"], bound=1e-6))
-        if kind == "averaging":
-            low, high = read["average, others"]
-            checks.append(
-                at_least(f"{name}: weakest copy's correlation with its teacher", read["weakest copy"], bound=0.8)
-            )
-            checks.append(
-                at_most(
-                    f"{name}: average's correlation with copied teachers, negative", read["average, copied"], bound=0.0
-                )
-            )
-            checks.append(at_most(f"{name}: spread of its correlations with the others", high - low, bound=0.05))
-            trend.setdefault(n, []).append((k, read["average, copied"]))
-        else:
-            checks.append(holds(f"{name}: every student copies another teacher", read["distinct"], read["weakest"]))
-            checks.append(at_least(f"{name}: weakest student's best correlation", read["weakest"], bound=0.7))
-        gaussian = np.arange(len(done)) < settings["seeds"]
-        lowest = int(np.argmin(np.where(done & gaussian, found["loss"].values, np.inf)))
-        ratio = found["norms"].values[lowest] / np.abs(found["outgoing"].values[lowest])
-        checks.append(
-            at_most(
-                f"{name}: a student's norm over its outgoing weight, less 1, N(0, 0.1²) starts",
-                np.abs(ratio - 1) if (done & gaussian).any() else np.nan,
-                bound=0.25,
-            )
-        )
+        checks += [*_checks_of_kind(name, kind, read), _check_of_norms(name, found, done, settings["seeds"])]
+        if kind == "averaging" and n == 2:
+            of_two.append((k, read["average, copied"]))
         measured[name] = {
             "label": str(found["label"].values[best]),
             "start": INITS[best // settings["seeds"]],
@@ -102,15 +116,10 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             "weakest copy": read["weakest copy"],
             "average with copied teachers": read["average, copied"],
         }
-        data |= {
-            f"{name}|u": u,
-            f"{name}|norms": found["norms"].values[best],
-            f"{name}|outgoing": found["outgoing"].values[best],
-        }
-    for n, points in trend.items():
-        if len(points) > 1 and n == 2:
-            values = [value for _, value in sorted(points)]
-            checks.append(at_most(f"n = {n}: the negative correlation grows with k", np.diff(values), bound=0.0))
+        data |= {f"{name}|u": u, f"{name}|norms": norms, f"{name}|outgoing": outgoing}
+    if len(of_two) > 1:
+        values = [value for _, value in sorted(of_two)]
+        checks.append(at_most("n = 2: the negative correlation grows with k", np.diff(values), bound=0.0))
     return Measurement(
         checks,
         measured,

@@ -1,22 +1,20 @@
 """Claim `saad-solla`: committee machines with outgoing weights fixed to one."""
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from understudy.papers.check import at_least, at_most, close
+from understudy.papers.check import Check, at_least, at_most, close
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
 
 
-def _measure(settings: Settings, progress: Progress) -> Measurement:
-    from scipy.optimize import minimize_scalar
-
+def _fixed_points(settings: Settings, progress: Progress) -> list[Check]:
+    """The symmetric fixed points of erf (Eq. 22) and of ReLU (Eq. 24): gradients, and losses against one neuron's."""
     import understudy as us
-    from understudy.gaussian import interaction
     from understudy.theory import one_neuron
 
-    checks, printed, measured = [], [], {}
     gradients, losses, wanted, relu, relu_gradients = [], [], [], [], []
     for k in progress.over(settings["teachers"], "k ="):
         task = us.Population(us.Teacher.orthonormal(k), width=k, outgoing=1.0)
@@ -30,77 +28,91 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         students = us.TwoLayer(np.full((k, k), x), np.ones(k))
         relu_gradients.append(float(np.linalg.norm(kinked.gradient(students))))
         relu.append(abs(float(kinked.loss(students)) - one_neuron("relu", k).loss))
-    checks.append(at_most("erf: gradient at Q = C = 1/(2k-1), R = 1/√(k(2k-1)) (Eq. 22)", gradients, bound=1e-12))
-    checks.append(close("erf: its loss is that of one neuron with a free outgoing weight", wanted, losses, 1e-12))
-    checks.append(at_most("ReLU: gradient at Eq. 24", relu_gradients, bound=1e-10))
-    checks.append(at_most("ReLU: its loss minus that of one neuron", relu, bound=1e-10))
+    return [
+        at_most("erf: gradient at Q = C = 1/(2k-1), R = 1/√(k(2k-1)) (Eq. 22)", gradients, bound=1e-12),
+        close("erf: its loss is that of one neuron with a free outgoing weight", wanted, losses, 1e-12),
+        at_most("ReLU: gradient at Eq. 24", relu_gradients, bound=1e-10),
+        at_most("ReLU: its loss minus that of one neuron", relu, bound=1e-10),
+    ]
 
-    k = settings["example"]
+
+class _Committees(NamedTuple):
+    """Committees against teachers with outgoing weights a_t: the weights and the losses, by weight."""
+
+    weight: Any
+    loss: Any  # with the norm 1/√(2k-1)
+    right: Any  # the formula with correlation 1/√k
+    wrong: Any  # the formula with correlation 1/√(k-1)
+    adapted: Any  # with the norm that makes it least
+    free: Any  # one neuron with a free outgoing weight
+
+
+def _committee(k: int, weight: float) -> list[float]:
+    """One entry of each field of `_Committees`."""
+    from scipy.optimize import minimize_scalar
+
+    import understudy as us
+    from understudy.gaussian import interaction
+    from understudy.theory import one_neuron
+
     r = 1 / math.sqrt(2 * k - 1)
     own = float(interaction("erf", r, r, 1.0))
-    rows = []
-    for weight in settings["weights"]:
-        task = us.Population(us.Teacher.orthonormal(k, outgoing=weight), width=k, outgoing=1.0)
-        point = us.TwoLayer(np.full((k, k), r / math.sqrt(k)), np.ones(k))
-        there = float(task.loss(point))
-        right, wrong = (
-            k**2 * own - 2 * k**2 * weight * float(interaction("erf", r, 1.0, u)) + weight**2 * k / 3
-            for u in (1 / math.sqrt(k), 1 / math.sqrt(k - 1))
-        )
-        best = minimize_scalar(
-            lambda s, a=weight: (
-                k**2 * float(interaction("erf", s, s, 1.0))
-                - 2 * k**2 * a * float(interaction("erf", s, 1.0, 1 / math.sqrt(k)))
-            ),
-            bounds=(1e-3, 60.0),
-            method="bounded",
-            options={"xatol": 1e-10},
-        )
-        rows.append(
-            [
-                weight,
-                there,
-                right,
-                wrong,
-                float(best.fun) + weight**2 * k / 3,
-                weight**2 * one_neuron("erf", k).loss,
-                float(best.x),
-            ]
-        )
-    table = np.array(rows)
-    checks.append(
-        close("committee at a_t ≠ 1: formula with correlation 1/√k", table[:, 1], table[:, 2], 1e-11, relative=True)
+    task = us.Population(us.Teacher.orthonormal(k, outgoing=weight), width=k, outgoing=1.0)
+    there = float(task.loss(us.TwoLayer(np.full((k, k), r / math.sqrt(k)), np.ones(k))))
+    right, wrong = (
+        k**2 * own - 2 * k**2 * weight * float(interaction("erf", r, 1.0, u)) + weight**2 * k / 3
+        for u in (1 / math.sqrt(k), 1 / math.sqrt(k - 1))
     )
-    checks.append(
-        at_least("committee with its norm adapted minus a_t² L*: not negative", table[:, 4] - table[:, 5], bound=-1e-9)
+    best = minimize_scalar(
+        lambda s: (
+            k**2 * float(interaction("erf", s, s, 1.0))
+            - 2 * k**2 * weight * float(interaction("erf", s, 1.0, 1 / math.sqrt(k)))
+        ),
+        bounds=(1e-3, 60.0),
+        method="bounded",
+        options={"xatol": 1e-10},
     )
-    away = np.abs(table[:, 0] - 1) > 0.1
-    excess = (table[:, 4] - table[:, 5]) / table[:, 5]
-    checks.append(at_least("and positive for a_t ≠ 1, relative to a_t² L*", excess[away], bound=1e-4))
-    large = table[np.argmax(table[:, 0])]
-    checks.append(
+    return [weight, there, right, wrong, float(best.fun) + weight**2 * k / 3, weight**2 * one_neuron("erf", k).loss]
+
+
+def _checks_of_committees(found: _Committees, k: int, tolerance: float) -> list[Check]:
+    """The formula of their loss, that they are worse than one free neuron, and the limit of large weights."""
+    above = found.adapted - found.free
+    away = np.abs(found.weight - 1) > 0.1
+    large = np.argmax(found.weight)
+    return [
+        close("committee at a_t ≠ 1: formula with correlation 1/√k", found.loss, found.right, 1e-11, relative=True),
+        at_least("committee with its norm adapted minus a_t² L*: not negative", above, bound=-1e-9),
+        at_least("and positive for a_t ≠ 1, relative to a_t² L*", (above / found.free)[away], bound=1e-4),
         close(
             "loss/(a_t² k) for the largest a_t, towards 1/3",
             1 / 3,
-            large[4] / (large[0] ** 2 * k),
-            settings["large_tolerance"],
-        )
-    )
-    printed.append(
-        close("committee at a_t ≠ 1: formula with correlation 1/√(k-1), as printed", table[:, 1], table[:, 3], 1e-6)
-    )
+            found.adapted[large] / (found.weight[large] ** 2 * k),
+            tolerance,
+        ),
+    ]
+
+
+def _measure(settings: Settings, progress: Progress) -> Measurement:
+    checks = _fixed_points(settings, progress)
+    k = settings["example"]
+    found = _Committees(*np.array([_committee(k, weight) for weight in settings["weights"]]).T)
+    checks += _checks_of_committees(found, k, settings["large_tolerance"])
+    printed = [
+        close("committee at a_t ≠ 1: formula with correlation 1/√(k-1), as printed", found.loss, found.wrong, 1e-6)
+    ]
     note = (
         "The correlation of the symmetric student with each teacher is 1/√k; the printed 1/√(k-1) gives "
-        f"{table[0, 3]:.4f} instead of {table[0, 1]:.4f} for k = {k}, a_t = {table[0, 0]:g}. Moreover the printed norm "
-        "1/√(2k-1) is a fixed point for a_t = 1 only; with the norm adapted the loss is lower, but still above a_t² "
-        "L*(k), and its leading coefficient k/3 for a_t → ∞ stands."
+        f"{found.wrong[0]:.4f} instead of {found.loss[0]:.4f} for k = {k}, a_t = {found.weight[0]:g}. Moreover the "
+        "printed norm 1/√(2k-1) is a fixed point for a_t = 1 only; with the norm adapted the loss is lower, but still "
+        "above a_t² L*(k), and its leading coefficient k/3 for a_t → ∞ stands."
     )
     measured = {
         "k": k,
-        "a_t": table[:, 0].tolist(),
-        "committee, norm 1/√(2k-1)": table[:, 1].tolist(),
-        "committee, norm adapted": table[:, 4].tolist(),
-        "free outgoing weight": table[:, 5].tolist(),
+        "a_t": found.weight.tolist(),
+        "committee, norm 1/√(2k-1)": found.loss.tolist(),
+        "committee, norm adapted": found.adapted.tolist(),
+        "free outgoing weight": found.free.tolist(),
     }
     return Measurement(checks, measured, printed=printed, erratum_note=note)
 
