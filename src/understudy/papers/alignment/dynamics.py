@@ -229,11 +229,9 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
         times._asdict() | {"times": residues.times, "broken": residues.broken, "equal": residues.equal},
         printed=printed,
         erratum_note=(
-            "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k. That factor comes from Thm 6 as printed; "
-            "without it (a gate does not know its weights' length) gradient flow is ẇ_k = r_k, the angle moves at a "
-            "speed 1/‖w_k‖, and a student turned away shrinks like exp(-t/2) until it turns quickly: the time from π - "
-            "ε grows like 2 ln(1/ε), not 1/ε. The law 1/ε stays right for a student whose length is held. With a "
-            "common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all "
+            "Thm 7 and Eq. 9-10 hold for the dynamics ẇ_k = ‖w_k‖ r_k, that of both layers trained from a balanced "
+            "start. With the outgoing weight held at 1 the time from π - ε grows like 2 ln(1/ε); see both-layers. With "
+            "a common residue students come closer to w* but do not align with it: r falls like exp(-∫S), and all "
             "directions stop where r vanishes, by Eq. 68-69 themselves. What is left of 1 - cos falls with the square "
             "of the size of the start."
         ),
