@@ -111,7 +111,7 @@ def _of_any_width(summary: dict[str, Any]) -> str:
     )
     if known["best_found"] - known["lower_bound"] > LOOSE * known["best_found"]:
         words += (
-            " The lower bound comes from a relaxation and can be far too low (gaps of 58 to 86 % have been seen), so "
+            " The lower bound comes from a relaxation and can be far too low (gaps of 17 to 86 % have been seen), so "
             "the network may be much better than this says."
         )
     return words

@@ -16,7 +16,7 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A proof that `understudy certify --proof --out` wrote.")],
     json_: shared.Json = False,
 ) -> None:
-    """Check a proof: derive everything from the numbers in the file, by code that shares nothing with the prover.
+    """Check a proof: derive everything from the numbers in the file, by code that shares no formula with the prover.
 
     Exit codes: 0 if the theorem holds, 1 if the file is refused, 2 if it is not a proof file.
 
