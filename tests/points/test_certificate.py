@@ -102,7 +102,9 @@ def test_a_split_outside_is_what_dense_eigenvalues_say(mu):
     eigenvalues = np.linalg.eigvalsh(np.asarray(WIDE.hessian(split(mu))))
     negative = int(np.sum(eigenvalues < -1e-9))
     assert found.index == negative
-    assert found.kind == ("strict saddle" if negative else "minimum")
+    # The loss rises like a quartic along the other zero mode. Where a trace of this rise is seen along the line of
+    # splits, but at two distances only (μ = 1.5), the point is left undecided.
+    assert found.kind in (("strict saddle",) if negative else ("minimum", "undecided"))
     assert found.zeros == 2
 
 

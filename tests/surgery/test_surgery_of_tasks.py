@@ -147,7 +147,8 @@ def test_growth_adds_a_neuron_and_goes_on(name):
     assert second.loss <= first.loss + 1e-9
     assert second.loss == pytest.approx(float(second.task.loss(second.parameters)), abs=1e-12)
     assert second.norms.shape == (before + 1,)
-    assert second.pushed_along < 1e-6
+    if name != "regularised":  # a penalty gives the line of splits a curvature, which may be positive
+        assert second.pushed_along < 1e-6
     if second.pushed_along < -1e-3:
         assert second.loss < first.loss - 1e-9
 
