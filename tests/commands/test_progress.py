@@ -33,3 +33,25 @@ def test_lines_come_now_and_then(monkeypatch, capsys):
 def test_arguments_become_options(message, said):
     options = {"init_std": "--init-std", "init": "--init", "width": "--student", "dim": "--dim"}
     assert translate(ValueError(message), options) == said
+
+
+def test_a_long_claim_says_how_far_it_is(monkeypatch):
+    import io
+
+    from rich.console import Console
+
+    from understudy.commands.reproduce import _Screen
+    from understudy.papers.registry import claims_of
+    from understudy.papers.runner import Event, TimeLeft
+
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    claim, said = claims_of("copy-average")[0], io.StringIO()
+    screen = _Screen(Console(file=said, width=200))
+    screen.show(Event("start", claim, 0, 1, 0.0, TimeLeft(60.0, 0)))
+    for second in range(1, 20):
+        now[0] = float(second)
+        left = TimeLeft(60.0 - second, 0)
+        screen.show(Event("running", claim, 0, 1, float(second), left, second / 60, f"width {second}"))
+    lines = said.getvalue().splitlines()
+    assert [line.split("(")[1].split(")")[0] for line in lines[1:]] == ["width 10", "width 15"]

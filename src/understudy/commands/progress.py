@@ -20,13 +20,33 @@ LINE_FACTOR = 1.5
 LONGEST_SECONDS = 300.0
 
 
+class Lines:
+    """When the next line of progress is due, if nothing can be redrawn."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.next = FIRST_LINE_SECONDS
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the work began."""
+        return time.monotonic() - self.begun
+
+    def due(self) -> bool:
+        """Whether a line is due now; the next one is then due later."""
+        seconds = self.seconds
+        if seconds < self.next:
+            return False
+        self.next = min(seconds * LINE_FACTOR, seconds + LONGEST_SECONDS)
+        return True
+
+
 class Reporter:
     """Shows how much of some work is done; `what` is counted."""
 
     def __init__(self, what: str, bar: Any = None):
         self.what, self.bar, self.item = what, bar, None
-        self.begun = time.monotonic()
-        self.next = FIRST_LINE_SECONDS
+        self.lines = Lines()
         if bar is not None:
             self.item = bar.add_task(what, total=None)
 
@@ -35,11 +55,10 @@ class Reporter:
         if self.bar is not None:
             self.bar.update(self.item, completed=done, total=total, description=note or self.what)
             return
-        seconds = time.monotonic() - self.begun
-        if seconds >= self.next:
-            self.next = min(seconds * LINE_FACTOR, seconds + LONGEST_SECONDS)
+        if self.lines.due():
             said = f", {note}" if note else ""
-            print(f"{done:.4g} of {total:.4g} {self.what} after {seconds:.0f} s{said}", file=sys.stderr, flush=True)
+            after = f"after {self.lines.seconds:.0f} s"
+            print(f"{done:.4g} of {total:.4g} {self.what} {after}{said}", file=sys.stderr, flush=True)
 
     def collecting(self, progress: CollectProgress) -> None:
         """Show the progress of a collection."""

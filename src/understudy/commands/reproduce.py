@@ -10,6 +10,7 @@ import typer
 from understudy.commands import shared
 from understudy.commands.claims import print_table, verdict_text
 from understudy.commands.options import check_out, options_of, read_place, translate
+from understudy.commands.progress import Lines
 from understudy.commands.screen import fail
 
 if TYPE_CHECKING:
@@ -270,6 +271,7 @@ class _Screen:
         self.console = console
         self.event: Event | None = None
         self.since = time.perf_counter()
+        self.lines = Lines()
         self._live_type = Live
 
     def __enter__(self) -> "_Screen":
@@ -290,7 +292,9 @@ class _Screen:
         from understudy.papers.values import duration
 
         self.event, self.since = event, time.perf_counter()
-        if event.stage == "start" and not self.console.is_terminal:
+        if event.stage == "start":
+            self.lines = Lines()
+        if not self.console.is_terminal and (event.stage == "start" or (event.stage == "running" and self.lines.due())):
             self.console.print(self.line())
         if event.result is not None:
             from understudy.papers.ledger import Entry
