@@ -236,7 +236,8 @@ def _ends(table: dict[str, np.ndarray]) -> dict[tuple[int, str, float], list[str
     for number in sorted({number for number, _, _ in ends}):
         here = {where: classes for where, classes in ends.items() if where[0] == number}
         other = {(number, exchanged.get(panel, panel), mu): classes for (_, panel, mu), classes in here.items()}
-        found |= max((here, other), key=lambda these: sum(_agrees(where, c) for where, c in these.items()))
+        as_drawn, as_exchanged = (sum(_agrees(*case) for case in these.items()) for these in (here, other))
+        found |= other if as_exchanged > as_drawn else here
     return found
 
 

@@ -1,7 +1,5 @@
 """Trajectories: plateaus at tight balance, how often they are met, and the squared against the correlation loss."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

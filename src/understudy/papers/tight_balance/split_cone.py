@@ -1,7 +1,5 @@
 """Split-cone starts: Lemma 3.1, and Lemma 3.2's ε against what is needed."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
