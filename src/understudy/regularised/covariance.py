@@ -69,7 +69,7 @@ class Membership:
 
 
 def in_cone(
-    pair: Pair, *, bias: float, activation: Activation, tolerance: float = 1e-6, iterations: int = 60
+    pair: Pair, *, bias: float, activation: Activation, tolerance: float = 1e-6, iterations: int = 120
 ) -> Membership:
     """Membership in S, by the fully corrective conditional-gradient method with an exact oracle.
 
