@@ -166,7 +166,7 @@ def _draw_basin(graph: Graph, basin: Basin, position: float, ax: Any) -> tuple[f
 
 
 def _threshold(losses: np.ndarray) -> float | None:
-    """The least positive loss, if losses differ by orders of magnitude: below it the axis is linear, above logarithmic."""
+    """The least positive loss, if losses differ by orders of magnitude: linear axis below, logarithmic above."""
     positive = losses[losses > 1e-12 * max(float(losses.max(initial=0.0)), 1e-300)]
     return float(positive.min()) if len(positive) and positive.max() > 30 * positive.min() else None
 

@@ -85,8 +85,8 @@ def _measure_both(settings: Settings, progress: Progress) -> Measurement:
         },
         notes=(
             "‖w‖² - v² is conserved. From a balanced start v = ‖w‖ all along, and the flow is Eq. 10. With a longer v "
-            "the student shrinks like exp(-(v₀² - ‖w₀‖²) t/2) and turns quickly; with a shorter one v becomes small and "
-            "the student hardly turns. The numbers are for ‖w₀‖ = 1. The two last rules were inequalities before "
+            "the student shrinks like exp(-(v₀² - ‖w₀‖²) t/2) and turns quickly; with a shorter one v becomes small "
+            "and the student hardly turns. The numbers are for ‖w₀‖ = 1. The two last rules were inequalities before "
             "(exponents of at least -0.5 and at most -1.5)."
         ),
     )

@@ -193,8 +193,8 @@ def _measure(settings: Settings, progress: Progress) -> Measurement:
             "form of the rule told runs to infinity from others still on their way; after four pushes of the first "
             "data set both are one class, because a figure at a finite horizon cannot tell them apart. That a "
             "panel shows the split of one neuron is from the figure's caption; which neuron it is, we infer. Two rules "
-            "changed after a result: the twins of 1.35 were matched with panels a and c one by one, so that 7a passed on "
-            "what only 7c shows, and a new minimum had to differ from local-II by 2 % of the loss as a function."
+            "changed after a result: the twins of 1.35 were matched with panels a and c one by one, so that 7a passed "
+            "on what only 7c shows, and a new minimum had to differ from local-II by 2 % of the loss as a function."
         ),
     )
 

@@ -129,7 +129,8 @@ def copy_critical(settings: Settings, progress: Progress) -> Measurement:
         ],
         erratum_note=(
             "Lemma B.1: for even ρ the maximisers are ±v_j, not only v_j (and span ∩ sphere is meant where ∪ is "
-            "printed). At ρ = 1, which is outside the paper's scope, copies of fewer students than teachers are not critical."
+            "printed). At ρ = 1, which is outside the paper's scope, copies of fewer students than teachers are not "
+            "critical."
         ),
     )
 

@@ -92,8 +92,8 @@ def nature(settings: Settings, progress: Progress) -> Measurement:
         ],
         erratum_note=(
             "With two students and two teachers the flow escapes from tight balance to the global minimum at ρ = 4, "
-            "after a time 1/(64 s²) from mean angle s. For ρ ≥ 6 tight balance is a local minimum, and a positive share "
-            "of starts ends in it."
+            "after a time 1/(64 s²) from mean angle s. For ρ ≥ 6 tight balance is a local minimum, and a positive "
+            "share of starts ends in it."
         ),
     )
 
