@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from understudy.papers.alignment.students import unit_rows
 from understudy.papers.check import Check, at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
@@ -12,14 +13,6 @@ FEW = 3
 """Boundaries that at most this many training samples tell apart count as one: two students can share a
 teacher's bend between them although a sample lies in between.
 """
-
-
-def unit_rows(network: Any) -> Any:
-    """Unit vectors of the lowest layer's weights with their biases."""
-    import numpy as np
-
-    rows = np.concatenate([np.asarray(network.weights[0]), np.asarray(network.biases[0])[:, None]], axis=1)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _patterns(network: Any, x: Any) -> Any:

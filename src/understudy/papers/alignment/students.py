@@ -106,3 +106,11 @@ def _train(experiment: Any, seeds: int, keep: bool, progress: _AnyReport) -> Any
         progress=tell,
     )
     return rows
+
+
+def unit_rows(network: Any) -> Any:
+    """Unit vectors of the lowest layer's weights with their biases."""
+    import numpy as np
+
+    rows = np.concatenate([np.asarray(network.weights[0]), np.asarray(network.biases[0])[:, None]], axis=1)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from understudy.papers.alignment.recovery import scale_of
-from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, experiment_of, train
+from understudy.papers.alignment.students import TWO_LAYER_FULL, TWO_LAYER_QUICK, experiment_of, train, unit_rows
 from understudy.papers.check import Check, at_least, at_most
 from understudy.papers.claim import Claim, Progress, Settings
 from understudy.papers.measurement import Measurement
@@ -33,14 +33,6 @@ def opposite_student() -> tuple[Any, Any]:
     return teacher, student
 
 
-def _rows(network: Any) -> Any:
-    """Unit vectors of the lowest layer's weights with their biases."""
-    import numpy as np
-
-    rows = np.concatenate([np.asarray(network.weights[0]), np.asarray(network.biases[0])[:, None]], axis=1)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
 def _counterexample() -> dict[str, float]:
     """The opposite student by numbers: its error, its best cosines with the teacher, two-sided and one-sided sums,
     and the shape of what pruning leaves.
@@ -54,7 +46,7 @@ def _counterexample() -> dict[str, float]:
     x = jnp.asarray(2 * np.random.default_rng(0).normal(size=(2000, 2)))
     gap = np.asarray(teacher(x, "relu") - student(x, "relu"))
     gradients = backpropagated(view(student, x), view(teacher, x))
-    cosines = (_rows(teacher) @ _rows(student).T)[0]
+    cosines = (unit_rows(teacher) @ unit_rows(student).T)[0]
     seen = observations(student.layers(x, "relu")[0], teacher.layers(x, "relu")[0])
     sums = dict(group_sums(student, tolerance=1e-9))
     strangers = [value for group, value in sums.items() if 0 not in group]
@@ -103,7 +95,7 @@ def _look_at(student: Any, problem: Any, loss: float) -> _Student:
     alone, ratio = _unaligned_sums(student, best, (on[0] > 0).mean(axis=0))
     return _Student(
         loss=loss,
-        cosines=(_rows(teacher) @ _rows(student).T).max(axis=1),
+        cosines=(unit_rows(teacher) @ unit_rows(student).T).max(axis=1),
         observers=(observations(*on) > 0).sum(axis=0),
         best=best,
         norms=np.linalg.norm(student.weights[1], axis=0),
